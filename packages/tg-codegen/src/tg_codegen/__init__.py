@@ -1,0 +1,1 @@
+"""Scheduler, kernel lowering, optimiser and compile driver."""

@@ -1,0 +1,1 @@
+"""Tensor, autograd, nn, optim, state and JIT: the package that programs import."""

@@ -1,0 +1,1 @@
+"""The language and the contracts of the tg compiler stack."""

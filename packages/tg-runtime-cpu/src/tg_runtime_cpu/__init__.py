@@ -1,0 +1,1 @@
+"""Devices that need no accelerator: CPU, PYTHON, NULL, DISK, NPY."""

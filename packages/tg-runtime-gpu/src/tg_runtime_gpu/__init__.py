@@ -1,0 +1,1 @@
+"""Devices that drive an accelerator."""
