@@ -1,0 +1,40 @@
+"""Derived facts of a `UOp`, imported on first use: the modules that compute them build on `UOp` themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tg_ir.graph.ops import ConstType, Ops
+    from tg_ir.graph.uop import UOp
+
+
+def infer_shapes(node: UOp) -> None:
+    from tg_ir.graph.shape import infer_shapes as run
+
+    run(node)
+
+
+def infer_devices(node: UOp) -> None:
+    from tg_ir.graph.shape import infer_devices as run
+
+    run(node)
+
+
+def bounds(node: UOp) -> tuple[ConstType, ConstType]:
+    from tg_ir.graph.symbolic.bounds import bounds as run
+
+    return run(node)
+
+
+def content_keys(node: UOp) -> None:
+    from tg_ir.graph.content_key import content_keys as run
+
+    run(node)
+
+
+def fold_index(op: Ops, values: Sequence[int]) -> int:
+    from tg_ir.graph.symbolic.bounds import fold_index as run
+
+    return run(op, values)

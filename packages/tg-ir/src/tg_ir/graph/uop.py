@@ -1,0 +1,656 @@
+"""The node of every graph: `UOp`, immutable and hash-consed, with the derived facts kept on it.
+
+Nothing here recurses: graphs of any depth work. Arithmetic on `index` values folds constants as it is built;
+all other simplification is in `symbolic`. Shapes are in `shape`, bounds in `bounds`.
+"""
+
+from __future__ import annotations
+
+import itertools
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Self, cast
+
+from tg_ir.dtype import DType, cast_scalar, dtypes
+from tg_ir.graph import lazy
+from tg_ir.graph.ops import (
+    AxisType,
+    BufferArg,
+    CallArg,
+    Combine,
+    ConstType,
+    GroupOp,
+    Ops,
+    RangeArg,
+    ReduceArg,
+    VarArg,
+)
+
+_Key = tuple[Any, ...]
+
+
+class _InternedRef(weakref.ref["UOp"]):
+    """A weak reference that knows its key, so that the table forgets dead nodes."""
+
+    __slots__ = ("key",)
+    key: _Key
+
+
+_interned: dict[_Key, _InternedRef] = {}
+_unique_numbers = itertools.count()
+
+
+def _forget(ref: _InternedRef) -> None:
+    if _interned.get(ref.key) is ref:
+        del _interned[ref.key]
+
+
+def unique_number() -> int:
+    """A number that no other call in this process gets; for buffer ids and range axes."""
+    return next(_unique_numbers)
+
+
+class UOp:
+    """One node: `op`, `dtype` of its value, sources `src`, plain value `arg`. Equal nodes are one object."""
+
+    __slots__ = (
+        "op",
+        "dtype",
+        "src",
+        "arg",
+        "_shape",
+        "_ranges",
+        "_bounds",
+        "_device",
+        "_key",
+        "__weakref__",
+    )
+    op: Ops
+    dtype: DType
+    src: tuple[UOp, ...]
+    arg: Any
+    _shape: Any
+    _ranges: frozenset[UOp] | None
+    _bounds: tuple[ConstType, ConstType] | None
+    _device: Any
+    _key: bytes | None
+
+    def __new__(
+        cls, op: Ops, dtype: DType = dtypes.void, src: tuple[UOp, ...] = (), arg: Any = None
+    ) -> Self:
+        # 0.0 == -0.0 and nan != nan, so floats that compare unlike their bits get a key of their own
+        if type(arg) is float and (arg == 0.0 or arg != arg):
+            key: _Key = (op, dtype, src, repr(arg))
+        else:
+            key = (op, dtype, src, arg)
+        ref = _interned.get(key)
+        if ref is not None:
+            known = ref()
+            if known is not None:
+                return cast("Self", known)
+        node = object.__new__(cls)
+        node.op = op
+        node.dtype = dtype
+        node.src = src
+        node.arg = arg
+        node._shape = None
+        node._ranges = None
+        node._bounds = None
+        node._device = None
+        node._key = None
+        new_ref = _InternedRef(node, _forget)  # type: ignore[arg-type]  # typeshed wants ref[UOp]
+        new_ref.key = key
+        _interned[key] = new_ref
+        return node
+
+    def __reduce__(self) -> Any:
+        from_text = "use tg_ir.graph.text.dump and parse to store a graph"
+        raise TypeError(f"a UOp cannot be pickled: {from_text}")
+
+    def __copy__(self) -> UOp:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> UOp:
+        return self
+
+    def __repr__(self) -> str:
+        from_src = ", ".join(f"{s.op.name}" for s in self.src)
+        arg = "" if self.arg is None else f" arg={self.arg!r}"
+        return f"<UOp {self.op.name} {self.dtype}{arg} src=({from_src})>"
+
+    def replace(self, **changes: Any) -> UOp:
+        """This node with some of `op`, `dtype`, `src`, `arg` changed."""
+        return UOp(
+            changes.pop("op", self.op),
+            changes.pop("dtype", self.dtype),
+            changes.pop("src", self.src),
+            changes.pop("arg", self.arg),
+        )
+
+    # ---- traversal
+
+    def toposort(self, enter: Callable[[UOp], bool] | None = None) -> dict[UOp, None]:
+        """Every node below and including this one, sources first. Nodes for which `enter` is false are listed
+        but their sources are not visited."""
+        return toposort((self,), enter)
+
+    def backward_slice(self) -> dict[UOp, None]:
+        """Every node below this one, without itself."""
+        order = self.toposort()
+        order.pop(self)
+        return order
+
+    def substitute(
+        self, mapping: dict[UOp, UOp], enter: Callable[[UOp], bool] | None = None
+    ) -> UOp:
+        """This graph with each key of `mapping` replaced by its value (values are not searched again)."""
+        return substitute((self,), mapping, enter)[0]
+
+    # ---- derived facts
+
+    @property
+    def shape(self) -> tuple[Any, ...]:
+        """The shape of the value, a tuple of `int | UOp`.
+
+        Raises:
+            ShapeError: the sources do not fit this op; names both shapes.
+        """
+        if self._shape is None:
+            lazy.infer_shapes(self)
+        return cast("tuple[Any, ...]", self._shape)
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> Any:
+        """The number of elements, `int | UOp`."""
+        return prod(self.shape)
+
+    @property
+    def device(self) -> str | tuple[str, ...] | None:
+        """The device that holds the value; None where there is none (constants, kernels)."""
+        if self._device is None:
+            lazy.infer_devices(self)
+        return None if self._device == "" else cast("str | tuple[str, ...]", self._device)
+
+    @property
+    def ranges(self) -> frozenset[UOp]:
+        """The RANGEs that the value of this node depends on and that no REDUCE, STAGE or END has closed."""
+        if self._ranges is None:
+            _infer_ranges(self)
+        return cast("frozenset[UOp]", self._ranges)
+
+    @property
+    def vmin(self) -> ConstType:
+        """A lower bound of the value."""
+        return lazy.bounds(self)[0]
+
+    @property
+    def vmax(self) -> ConstType:
+        """An upper bound of the value."""
+        return lazy.bounds(self)[1]
+
+    @property
+    def key(self) -> bytes:
+        """A content hash of the graph: equal in every process for equal graphs."""
+        if self._key is None:
+            lazy.content_keys(self)
+        return cast("bytes", self._key)
+
+    @property
+    def is_const(self) -> bool:
+        return self.op is Ops.CONST
+
+    @property
+    def marg(self) -> Any:
+        """The argument of a movement op, the symbolic sizes (kept in `src`) filled in."""
+        if len(self.src) == 1 or self.op not in GroupOp.Movement:
+            return self.arg
+        return _fill_symbolic(self.arg, self.src)
+
+    # ---- building
+
+    @staticmethod
+    def const(dtype: DType, value: ConstType) -> UOp:
+        """The constant `value` as `dtype` (cast like a run-time cast). A vector dtype gives equal lanes."""
+        scalar = dtype.scalar()
+        if scalar is dtypes.index:
+            node = UOp(Ops.CONST, scalar, (), int(value))
+        else:
+            node = UOp(Ops.CONST, scalar, (), cast_scalar(value, scalar))
+        return node if dtype.count == 1 else node.broadcast(dtype.count)
+
+    def const_like(self, value: ConstType) -> UOp:
+        """A constant of this node's dtype, expanded to its shape where it is part of a tensor graph."""
+        scalar = UOp.const(self.dtype, value)
+        if self.dtype is dtypes.index or not self.shape:
+            return scalar
+        return scalar.reshape((1,) * len(self.shape)).expand(self.shape)
+
+    @staticmethod
+    def sink(*values: UOp, arg: Any = None) -> UOp:
+        return UOp(Ops.SINK, dtypes.void, values, arg)
+
+    @staticmethod
+    def new_buffer(device: str | tuple[str, ...], size: int, dtype: DType) -> UOp:
+        """A new BUFFER of `size` elements, version 0."""
+        return UOp(Ops.BUFFER, dtype, (), BufferArg(unique_number(), size, device))
+
+    @staticmethod
+    def variable(name: str, vmin: int, vmax: int) -> UOp:
+        """A symbolic integer with `vmin <= value <= vmax`, dtype index."""
+        return UOp(Ops.DEFINE_VAR, dtypes.index, (), VarArg(name, vmin, vmax))
+
+    def bind(self, value: int) -> UOp:
+        """This variable with a value.
+
+        Raises:
+            ValueError: the value is outside the variable's bounds.
+        """
+        if self.op is not Ops.DEFINE_VAR:
+            raise TypeError(f"bind: expected a variable, got {self.op.name}")
+        if not self.arg.vmin <= value <= self.arg.vmax:
+            raise ValueError(
+                f"variable '{self.arg.name}' takes {self.arg.vmin}..{self.arg.vmax}, got {value}"
+            )
+        return UOp(Ops.BIND, dtypes.index, (self, UOp.const(dtypes.index, value)))
+
+    def unbind(self) -> tuple[UOp, int]:
+        """The variable and the value of a BIND."""
+        return self.src[0], int(self.src[1].arg)
+
+    @staticmethod
+    def range(bound: int | UOp, axis: int | tuple[int, ...], kind: AxisType) -> UOp:
+        """A loop counter 0 .. bound-1."""
+        axis_path = (axis,) if isinstance(axis, int) else axis
+        return UOp(Ops.RANGE, dtypes.index, (as_index(bound),), RangeArg(axis_path, kind))
+
+    def index(self, position: int | UOp, mask: UOp | None = None) -> UOp:
+        """Element `position` of this buffer, not touched where `mask` is false."""
+        where = as_index(position) if isinstance(position, int) else position
+        src = (self, where) if mask is None else (self, where, mask)
+        return UOp(Ops.INDEX, self.dtype, src)
+
+    def load(self, other: UOp | None = None, dtype: DType | None = None) -> UOp:
+        """The value at this INDEX, `other` (default 0) where its mask is false."""
+        src = (self,) if other is None else (self, other)
+        lanes = self.src[1].dtype.count
+        default = self.dtype if lanes == 1 else self.dtype.vec(lanes)
+        return UOp(Ops.LOAD, dtype or default, src)
+
+    def store(self, value: UOp, arg: Ops | None = None) -> UOp:
+        return UOp(Ops.STORE, dtypes.void, (self, value), arg)
+
+    def end(self, *ranges: UOp) -> UOp:
+        """This effect for all values of `ranges`, the first the outermost loop."""
+        return UOp(Ops.END, dtypes.void, (self, *ranges)) if ranges else self
+
+    def after(self, *effects: UOp) -> UOp:
+        """The next version of this buffer: with `effects` done."""
+        return UOp(Ops.AFTER, self.dtype, (self, *effects)) if effects else self
+
+    def reduce(self, op: Ops, *ranges: UOp) -> UOp:
+        """This value joined by `op` over `ranges` (kernel graph)."""
+        arg = ReduceArg(Combine.of(op, self.dtype))
+        return UOp(Ops.REDUCE, self.dtype, (self, *ranges), arg)
+
+    def reduce_axis(self, op: Ops, axes: Iterable[int]) -> UOp:
+        """This value joined by `op` along `axes`, which stay with size 1 (tensor graph)."""
+        arg = ReduceArg(Combine.of(op, self.dtype), tuple(sorted(axes)))
+        return UOp(Ops.REDUCE_AXIS, self.dtype, (self,), arg) if arg.axes else self
+
+    def get_tuple(self, position: int, dtype: DType) -> UOp:
+        return UOp(Ops.GETTUPLE, dtype, (self,), position)
+
+    def call(self, *args: UOp, name: str = "kernel", kind: str = "kernel") -> UOp:
+        return UOp(Ops.CALL, dtypes.void, (self, *args), CallArg(name, kind))
+
+    def broadcast(self, count: int) -> UOp:
+        """`count` equal lanes."""
+        return self if count == 1 else UOp(Ops.BROADCAST, self.dtype.vec(count), (self,))
+
+    def gep(self, lane: int) -> UOp:
+        return UOp(Ops.GEP, self.dtype.scalar(), (self,), lane)
+
+    # ---- movement
+
+    def _move(self, op: Ops, arg: tuple[Any, ...]) -> UOp:
+        plain, symbols = _split_symbolic(arg)
+        return UOp(op, self.dtype, (self, *symbols), plain)
+
+    def reshape(self, shape: Sequence[Any]) -> UOp:
+        new_shape = tuple(shape)
+        return self if new_shape == self.shape else self._move(Ops.RESHAPE, new_shape)
+
+    def expand(self, shape: Sequence[Any]) -> UOp:
+        new_shape = tuple(shape)
+        return self if new_shape == self.shape else self._move(Ops.EXPAND, new_shape)
+
+    def permute(self, axes: Sequence[int]) -> UOp:
+        order = tuple(axes)
+        if order == tuple(range(len(order))):
+            return self
+        return UOp(Ops.PERMUTE, self.dtype, (self,), order)
+
+    def pad(self, padding: Sequence[tuple[Any, Any]]) -> UOp:
+        arg = tuple((before, after) for before, after in padding)
+        if all(is_zero(before) and is_zero(after) for before, after in arg):
+            return self
+        return self._move(Ops.PAD, arg)
+
+    def shrink(self, bounds: Sequence[tuple[Any, Any]]) -> UOp:
+        arg = tuple((begin, end) for begin, end in bounds)
+        if all(is_zero(b) and e is s for (b, e), s in zip(arg, self.shape, strict=True)):
+            return self
+        if all(is_zero(b) and _same(e, s) for (b, e), s in zip(arg, self.shape, strict=True)):
+            return self
+        return self._move(Ops.SHRINK, arg)
+
+    def flip(self, flags: Sequence[bool]) -> UOp:
+        arg = tuple(bool(flag) for flag in flags)
+        return UOp(Ops.FLIP, self.dtype, (self,), arg) if any(arg) else self
+
+    # ---- elementwise
+
+    def alu(self, op: Ops, *others: UOp) -> UOp:
+        """`op` of this value and `others`; the dtype follows from the op."""
+        src = (self, *others)
+        if op is Ops.WHERE:
+            dtype = others[0].dtype
+        elif op in GroupOp.Comparison:
+            dtype = dtypes.bool.vec(self.dtype.count) if self.dtype.count > 1 else dtypes.bool
+        else:
+            dtype = self.dtype
+        if dtype is dtypes.index and all(s.op is Ops.CONST for s in src):
+            return UOp(Ops.CONST, dtypes.index, (), lazy.fold_index(op, [s.arg for s in src]))
+        return UOp(op, dtype, src)
+
+    def cast(self, dtype: DType) -> UOp:
+        if dtype is self.dtype:
+            return self
+        if self.op is Ops.CONST and not self.shape:
+            return UOp.const(dtype, self.arg)
+        return UOp(Ops.CAST, dtype, (self,))
+
+    def bitcast(self, dtype: DType) -> UOp:
+        return self if dtype is self.dtype else UOp(Ops.BITCAST, dtype, (self,))
+
+    def contiguous(self) -> UOp:
+        return UOp(Ops.CONTIGUOUS, self.dtype, (self,))
+
+    def detach(self) -> UOp:
+        return UOp(Ops.DETACH, self.dtype, (self,))
+
+    def copy_to_device(self, device: str | tuple[str, ...]) -> UOp:
+        return UOp(Ops.COPY, self.dtype, (self,), device)
+
+    def _operand(self, other: Any) -> UOp:
+        return other if isinstance(other, UOp) else self.const_like(other)
+
+    def __add__(self, other: Any) -> UOp:
+        right = self._operand(other)
+        if self.dtype is dtypes.index:
+            if is_zero(right):
+                return self
+            if is_zero(self):
+                return right
+        return self.alu(Ops.ADD, right)
+
+    def __radd__(self, other: Any) -> UOp:
+        return self._operand(other) + self
+
+    def __sub__(self, other: Any) -> UOp:
+        right = self._operand(other)
+        if self.dtype is dtypes.index:
+            return self + right * -1
+        return self.alu(Ops.SUB, right)
+
+    def __rsub__(self, other: Any) -> UOp:
+        return self._operand(other) - self
+
+    def __mul__(self, other: Any) -> UOp:
+        right = self._operand(other)
+        if self.dtype is dtypes.index:
+            if is_zero(right) or is_one(self):
+                return right
+            if is_zero(self) or is_one(right):
+                return self
+        return self.alu(Ops.MUL, right)
+
+    def __rmul__(self, other: Any) -> UOp:
+        return self._operand(other) * self
+
+    def __neg__(self) -> UOp:
+        return self * -1 if self.dtype is dtypes.index else self.alu(Ops.NEG)
+
+    def __floordiv__(self, other: Any) -> UOp:
+        right = self._operand(other)
+        if self.dtype is dtypes.index and is_one(right):
+            return self
+        return self.alu(Ops.FLOORDIV, right)
+
+    def __rfloordiv__(self, other: Any) -> UOp:
+        return self._operand(other) // self
+
+    def __mod__(self, other: Any) -> UOp:
+        right = self._operand(other)
+        if self.dtype is dtypes.index and is_one(right):
+            return self.const_like(0)
+        return self.alu(Ops.FLOORMOD, right)
+
+    def __rmod__(self, other: Any) -> UOp:
+        return self._operand(other) % self
+
+    def __truediv__(self, other: Any) -> UOp:
+        return self.alu(Ops.FDIV, self._operand(other))
+
+    def __lt__(self, other: Any) -> UOp:
+        return self.alu(Ops.CMPLT, self._operand(other))
+
+    def __gt__(self, other: Any) -> UOp:
+        return self._operand(other).alu(Ops.CMPLT, self)
+
+    def __ge__(self, other: Any) -> UOp:
+        """`self >= other` of integers: not (self < other). Floats with NaN need their own form."""
+        return self.alu(Ops.CMPLT, self._operand(other)).logical_not()
+
+    def __le__(self, other: Any) -> UOp:
+        return self._operand(other).alu(Ops.CMPLT, self).logical_not()
+
+    def ne(self, other: Any) -> UOp:
+        return self.alu(Ops.CMPNE, self._operand(other))
+
+    def eq(self, other: Any) -> UOp:
+        return self.alu(Ops.CMPEQ, self._operand(other))
+
+    def logical_not(self) -> UOp:
+        return self.alu(Ops.XOR, self.const_like(True))
+
+    def __and__(self, other: Any) -> UOp:
+        return self.alu(Ops.AND, self._operand(other))
+
+    def __or__(self, other: Any) -> UOp:
+        return self.alu(Ops.OR, self._operand(other))
+
+    def __xor__(self, other: Any) -> UOp:
+        return self.alu(Ops.XOR, self._operand(other))
+
+    def maximum(self, other: Any) -> UOp:
+        return self.alu(Ops.MAX, self._operand(other))
+
+    def minimum(self, other: Any) -> UOp:
+        """The smaller of two integers."""
+        right = self._operand(other)
+        return (self < right).where(self, right)
+
+    def where(self, yes: Any, no: Any) -> UOp:
+        """`yes` where this bool is true, else `no`."""
+        template = yes if isinstance(yes, UOp) else no
+        if not isinstance(template, UOp):
+            raise TypeError("where: at least one of the two values must be a UOp")
+        return self.alu(Ops.WHERE, template._operand(yes), template._operand(no))
+
+    def __bool__(self) -> bool:
+        """The truth of a symbolic value whose bounds decide it.
+
+        Raises:
+            TypeError: both outcomes are possible.
+        """
+        low, high = self.vmin, self.vmax
+        if low == high:
+            return bool(low)
+        if self.dtype is dtypes.index and (low > 0 or high < 0):
+            return True
+        raise TypeError(f"the truth of {self!r} is not known: its bounds are {low}..{high}")
+
+    __iter__: None  # type: ignore[assignment]  # a UOp is not a sequence, whatever __getitem__ says
+
+
+def _split_symbolic(arg: tuple[Any, ...]) -> tuple[tuple[Any, ...], list[UOp]]:
+    """`arg` with each UOp replaced by its position `("sym", k)` in the returned list (as `src[k]`)."""
+    symbols: list[UOp] = []
+
+    def plain(item: Any) -> Any:
+        if isinstance(item, UOp):
+            if item.op is Ops.CONST:
+                return item.arg
+            symbols.append(item)
+            return Symbol(len(symbols))
+        if isinstance(item, tuple):
+            return tuple(plain(part) for part in item)
+        return int(item)
+
+    return tuple(plain(item) for item in arg), symbols
+
+
+class Symbol(int):
+    """In the argument of a movement op: "the size is `src[k]`", k being this number. Never equal to an int."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Symbol) and int(self) == int(other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash(("symbol", int(self)))
+
+    def __repr__(self) -> str:
+        return f"src[{int(self)}]"
+
+
+def _fill_symbolic(arg: Any, src: tuple[UOp, ...]) -> Any:
+    if isinstance(arg, Symbol):
+        return src[int(arg)]
+    if isinstance(arg, tuple):
+        return tuple(_fill_symbolic(item, src) for item in arg)
+    return arg
+
+
+def _same(left: Any, right: Any) -> bool:
+    if isinstance(left, UOp) or isinstance(right, UOp):
+        return left is right
+    return bool(left == right)
+
+
+def is_zero(value: Any) -> bool:
+    """Whether `value` (int or UOp) is the constant 0."""
+    return value.op is Ops.CONST and value.arg == 0 if isinstance(value, UOp) else value == 0
+
+
+def is_one(value: Any) -> bool:
+    """Whether `value` (int or UOp) is the constant 1."""
+    return value.op is Ops.CONST and value.arg == 1 if isinstance(value, UOp) else value == 1
+
+
+def as_index(value: int | UOp) -> UOp:
+    """`value` as a UOp of dtype index."""
+    return value if isinstance(value, UOp) else UOp(Ops.CONST, dtypes.index, (), int(value))
+
+
+def as_int(value: int | UOp) -> int | UOp:
+    """`value` as an int where it is constant."""
+    return int(value.arg) if isinstance(value, UOp) and value.op is Ops.CONST else value
+
+
+def prod(values: Iterable[Any]) -> Any:
+    """The product of `int | UOp` values; an int where it is constant."""
+    result: Any = 1
+    for value in values:
+        result = result * value
+    return as_int(result)
+
+
+def toposort(
+    roots: Iterable[UOp], enter: Callable[[UOp], bool] | None = None
+) -> dict[UOp, None]:
+    """Every node reachable from `roots`, sources before users, in a fixed order."""
+    order: dict[UOp, None] = {}
+    for root in roots:
+        if root in order:
+            continue
+        stack: list[tuple[UOp, bool]] = [(root, False)]
+        while stack:
+            node, done = stack.pop()
+            if node in order:
+                continue
+            if done or not node.src or (enter is not None and not enter(node)):
+                order[node] = None
+                continue
+            stack.append((node, True))
+            stack.extend((s, False) for s in reversed(node.src) if s not in order)
+    return order
+
+
+def substitute(
+    roots: Iterable[UOp],
+    mapping: dict[UOp, UOp],
+    enter: Callable[[UOp], bool] | None = None,
+) -> tuple[UOp, ...]:
+    """`roots` with each key of `mapping` replaced by its value. Cost is linear in the nodes visited."""
+    root_list = tuple(roots)
+
+    def visit(node: UOp) -> bool:
+        return node not in mapping and (enter is None or enter(node))
+
+    new: dict[UOp, UOp] = {}
+    for node in toposort(root_list, visit):
+        if node in mapping:
+            new[node] = mapping[node]
+            continue
+        if enter is not None and not enter(node):
+            new[node] = node
+            continue
+        src = tuple([new[s] for s in node.src])
+        new[node] = node if src == node.src else UOp(node.op, node.dtype, src, node.arg)
+    return tuple(new[root] for root in root_list)
+
+
+_CLOSING = frozenset({Ops.REDUCE, Ops.STAGE, Ops.END})
+
+
+def _infer_ranges(root: UOp) -> None:
+    for node in toposort((root,), lambda n: n._ranges is None):
+        if node._ranges is not None:
+            continue
+        if node.op is Ops.RANGE:
+            node._ranges = frozenset({node}) | node.src[0].ranges
+            continue
+        # sharing the set of a source keeps a chain of n nodes at one set
+        merged: frozenset[UOp] = frozenset()
+        for source in node.src:
+            found = cast("frozenset[UOp]", source._ranges)
+            if not found <= merged:
+                merged = found if merged <= found else merged | found
+        if node.op in _CLOSING:
+            merged = merged.difference(s for s in node.src[1:] if s.op is Ops.RANGE)
+        node._ranges = merged
+
+
+def walk(roots: Iterable[UOp]) -> Iterator[UOp]:
+    """The nodes of `toposort`, one by one."""
+    return iter(toposort(roots))
