@@ -1,6 +1,7 @@
 """House rules that no linter checks: file length, and that each ignored check has a reason.
 
-Prints how many checks are ignored, so that the number is seen to grow. Standard library only; `nox -s lint` runs it.
+Prints how many checks are ignored, so that the number is seen to grow. Standard library only;
+`nox -s lint` runs it.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ IGNORES = {
     "noqa": re.compile(r"noqa(?P<codes>:\s*[A-Z]+\d+(?:[, ]+[A-Z]+\d+)*)?(?P<reason>.*)"),
     "mypy:": re.compile(r"mypy:(?P<codes>[^#]*)(?P<reason>.*)"),
 }
-# Lists in pyproject.toml that switch checks off: each entry has a comment on its line or the line before.
+# Lists in pyproject.toml that switch checks off. Each entry has a comment beside or above it.
 PYPROJECT_LIST = re.compile(r"^(ignore_imports|ignore|disable_error_code) = \[$")
 PYPROJECT_SWITCH = re.compile(r"^(ignore_missing_imports|ignore_errors|follow_imports) = ")
 PYPROJECT_FILES = "[tool.ruff.lint.per-file-ignores]"
@@ -56,7 +57,8 @@ def check_length(path: Path, lines: list[str]) -> Iterator[Finding]:
     if any(line.startswith(GENERATED) for line in lines[:5]):
         return
     if len(lines) > MAX_LINES:
-        yield Finding(path, MAX_LINES, f"{len(lines)} lines, the limit is {MAX_LINES}: split it by idea")
+        message = f"{len(lines)} lines, the limit is {MAX_LINES}: split it by idea"
+        yield Finding(path, MAX_LINES, message)
 
 
 def check_name(path: Path) -> Iterator[Finding]:

@@ -1,7 +1,7 @@
 """Write the bundled subset of Fashion-MNIST from the full set.
 
-Takes the first images of each class, in the order of the original files, so that the result is the same on every
-machine and every class is equally frequent. Standard library only. `python tools/make_fashion_subset.py --help`.
+Takes the first images of each class, in the order of the original files, so that the result is
+the same on every machine and every class is equally frequent. Standard library only.
 """
 
 from __future__ import annotations

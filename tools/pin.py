@@ -1,7 +1,8 @@
 """Write the exact version of every third-party package into the root pyproject.toml.
 
-uv resolves a copy of the workspace without the present pins; what it chose becomes `[tool.uv] constraint-dependencies`.
-A lock file would record the address of the index it was made with, hence a plain list. `nox -s pin` runs this.
+uv resolves a copy of the workspace without the present pins; what it chose becomes the list
+`[tool.uv] constraint-dependencies`. A lock file would record the address of the index it was made
+with, hence a plain list. `nox -s pin` runs this.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def with_pins(pyproject: str, pins: list[str]) -> str:
     lines = "".join(f"  {json.dumps(pin)},\n" for pin in pins)
     text, count = PINS.subn(lambda _: f"constraint-dependencies = [\n{lines}]\n", pyproject)
     if count != 1:
-        raise ValueError(f"expected one constraint-dependencies list in pyproject.toml, found {count}")
+        raise ValueError(f"expected one constraint-dependencies list in pyproject, found {count}")
     return text
 
 

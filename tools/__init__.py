@@ -1,0 +1,1 @@
+"""What developers of the workspace run; no part of any package."""
