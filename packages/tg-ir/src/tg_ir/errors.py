@@ -88,3 +88,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
         quoted = " or ".join(repr(by_upper[match]) for match in close)
         return f"did you mean {quoted}?"
     return f"known: {', '.join(names)}"
+
+
+class ShapeError(TgError, ValueError):
+    """Shapes that do not fit together; the message shows both."""

@@ -1,9 +1,8 @@
 """Types of values: `DType`, the namespace `dtypes`, promotion, and casts of Python numbers."""
 
-from tg_ir.dtype.data_type import DType, FloatFormat, Kind, dtypes, to_dtype
+from tg_ir.dtype.data_type import DType, FloatFormat, Kind, Scalar, dtypes, to_dtype
 from tg_ir.dtype.promotion import least_upper_dtype, result_type, sum_accumulator
 from tg_ir.dtype.scalars import (
-    Scalar,
     bitcast_scalar,
     cast_scalar,
     check_literal,

@@ -11,6 +11,7 @@ from typing import ClassVar, Literal, NamedTuple
 from tg_ir.errors import DTypeError, did_you_mean
 
 Kind = Literal["void", "bool", "int", "uint", "float", "index"]
+Scalar = bool | int | float
 
 # Types made so far, by (name, lanes). Entries are only ever added.
 _INTERNED: dict[tuple[str, int], "DType"] = {}
@@ -52,9 +53,7 @@ class DType:
                 f"{self!r}.vec({count}): vec makes a scalar type into 1 or more lanes; "
                 "use .scalar() first on a vector"
             )
-        made = DType(
-            self.priority, self.name, self.kind, self.bits, self.itemsize * count, count
-        )
+        made = DType(self.priority, self.name, self.kind, self.bits, self.itemsize * count, count)
         return _INTERNED.setdefault((self.name, count), made)
 
     def scalar(self) -> "DType":
@@ -182,7 +181,7 @@ def _is_bool(dtype: DType) -> bool:
     return dtype.kind == "bool"
 
 
-def _min(dtype: DType) -> bool | int | float:
+def _min(dtype: DType) -> Scalar:
     """The least value: -inf for floats, the int64 bound for index.
 
     Raises:
@@ -201,7 +200,7 @@ def _min(dtype: DType) -> bool | int | float:
             raise DTypeError("void has no values, so no minimum; pass the dtype of a value")
 
 
-def _max(dtype: DType) -> bool | int | float:
+def _max(dtype: DType) -> Scalar:
     """The greatest value: inf for floats, the int64 bound for index.
 
     Raises:
@@ -232,7 +231,7 @@ def _finfo(dtype: DType) -> FloatFormat:
     return found
 
 
-def _from_py(value: bool | int | float) -> DType:
+def _from_py(value: Scalar) -> DType:
     """The dtype a Python number has on its own: bool, `default_int` or `default_float`.
 
     Raises:
@@ -247,7 +246,7 @@ def _from_py(value: bool | int | float) -> DType:
     raise DTypeError(f"a bool, int or float has a dtype; {type(value).__name__} has none")
 
 
-class dtypes:  # noqa: N801 - the name users know
+class dtypes:
     """Every dtype by name, and what can be asked about one.
 
     `index` is the mathematical integer of shapes and addresses: it gets a machine width when a
@@ -304,7 +303,11 @@ class dtypes:  # noqa: N801 - the name users know
 
 _ALIASES: dict[str, DType] = {
     alias: getattr(dtypes, alias)
-    for alias in "half float double char uchar short ushort int uint long ulong".split()
+    for alias in (
+        *("half", "float", "double"),
+        *("char", "short", "int", "long"),
+        *("uchar", "ushort", "uint", "ulong"),
+    )
 }
 
 

@@ -8,7 +8,7 @@ semantics", https://docs.jax.dev/en/latest/type_promotion.html.
 from collections.abc import Iterable
 from functools import cache
 
-from tg_ir.dtype.data_type import DType, dtypes
+from tg_ir.dtype.data_type import DType, Scalar, dtypes
 from tg_ir.errors import DTypeError
 
 _WEAK_INT = "python int"
@@ -95,7 +95,7 @@ def _promote(names: list[str]) -> DType:
     return _join_with_index(nodes)
 
 
-def _weak_node(value: bool | int | float) -> str:
+def _weak_node(value: Scalar) -> str:
     """The lattice node of a Python number."""
     if isinstance(value, bool):
         return "bool"
@@ -106,9 +106,7 @@ def _weak_node(value: bool | int | float) -> str:
     raise DTypeError(f"expected a bool, int or float, got {type(value).__name__}")
 
 
-def result_type(
-    tensor_dtypes: Iterable[DType], python_scalars: Iterable[bool | int | float] = ()
-) -> DType:
+def result_type(tensor_dtypes: Iterable[DType], python_scalars: Iterable[Scalar] = ()) -> DType:
     """The dtype of an operation on tensors and Python numbers.
 
     A Python number never widens a dtype of its own kind: an int with an int8 tensor gives int8,

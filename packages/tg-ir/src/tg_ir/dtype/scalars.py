@@ -7,11 +7,9 @@ them, so a folded cast and one at run time agree.
 import math
 import struct
 
-from tg_ir.dtype.data_type import DType, dtypes
+from tg_ir.dtype.data_type import DType, Scalar, dtypes
 from tg_ir.dtype.storage import from_bytes, to_bytes
 from tg_ir.errors import DTypeError, LiteralError
-
-Scalar = bool | int | float
 
 # A double rounded to odd at 53 bits still rounds right to any significand of 51 bits or fewer.
 _DOUBLE_BITS = 53

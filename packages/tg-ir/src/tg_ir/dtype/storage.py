@@ -5,11 +5,12 @@ with `cast_scalar` first where they may not be.
 """
 
 import array
+import math
 import struct
 import sys
 from collections.abc import Iterable, Sequence
 
-from tg_ir.dtype.data_type import DType, dtypes
+from tg_ir.dtype.data_type import DType, Scalar, dtypes
 from tg_ir.errors import DTypeError, LiteralError
 
 # `array` typecodes whose sizes the C standard leaves open are looked up by size.
@@ -75,7 +76,7 @@ def _bfloat16_pattern(value: float) -> int:
     """The 16 bits of a double rounded to bfloat16 (nearest even, rounded once)."""
     bits = int.from_bytes(struct.pack(">d", value), "big")
     sign = (bits >> 63) << 15
-    if value != value:
+    if math.isnan(value):
         return sign | 0x7FC0
     magnitude = abs(value)
     if magnitude >= _BFLOAT16_OVERFLOW:
@@ -93,7 +94,7 @@ _BFLOAT16_NORMAL = 2.0**-126
 _BFLOAT16_PER_UNIT = 2.0**133
 
 
-def to_bytes(values: Iterable[bool | int | float], dtype: DType) -> bytes:
+def to_bytes(values: Iterable[Scalar], dtype: DType) -> bytes:
     """The bytes of a buffer that holds `values`, one lane each.
 
     Args:
@@ -127,7 +128,7 @@ def to_bytes(values: Iterable[bool | int | float], dtype: DType) -> bytes:
     return items.tobytes()
 
 
-def from_bytes(data: bytes | bytearray | memoryview, dtype: DType) -> list[bool | int | float]:
+def from_bytes(data: bytes | bytearray | memoryview, dtype: DType) -> list[Scalar]:
     """The values in a buffer of `dtype`, one per lane.
 
     Raises:
@@ -137,8 +138,7 @@ def from_bytes(data: bytes | bytearray | memoryview, dtype: DType) -> list[bool 
     raw = bytes(data)
     if len(raw) % scalar.itemsize:
         raise DTypeError(
-            f"{len(raw)} bytes hold no whole number of {scalar.name} "
-            f"({scalar.itemsize} bytes each)"
+            f"{len(raw)} bytes hold no whole number of {scalar.name} ({scalar.itemsize} bytes each)"
         )
     if scalar is dtypes.float16:
         return list(struct.unpack(f"<{len(raw) // 2}e", raw))
@@ -153,7 +153,7 @@ def from_bytes(data: bytes | bytearray | memoryview, dtype: DType) -> list[bool 
     return list(items)
 
 
-def _bfloat16_values(raw: bytes) -> list[bool | int | float]:
+def _bfloat16_values(raw: bytes) -> list[Scalar]:
     """A bfloat16 is the upper half of a float32."""
     wide = bytearray(2 * len(raw))
     wide[2::4] = raw[0::2]
