@@ -22,6 +22,7 @@ def test_no_reserved_device_is_advertised_yet() -> None:
 
 def test_import_loads_nothing_but_the_standard_library() -> None:
     code = "import sys, tg_runtime_gpu; print(*sorted(m.split('.')[0] for m in sys.modules))"
-    output = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    command = [sys.executable, "-c", code]
+    output = subprocess.run(command, capture_output=True, text=True, check=True)
     loaded = set(output.stdout.split())
     assert loaded & {"tg_ir", "tg_codegen", "tg_renderers", "numpy", "llvmlite"} == set()
