@@ -119,8 +119,9 @@ class ContextVar(Generic[Value]):
                 f"setting {key}: no cache is called {unknown!r}; {did_you_mean(unknown, CACHES)}"
             )
         if key in self.registry:
+            first = self.registry[key].declared_at
             raise DuplicateSettingError(
-                f"setting {key} is declared at {self.registry[key].declared_at} "
+                f"setting {key} is declared at {first} "
                 f"and again at {self.declared_at}; rename one of them"
             )
         self._process_value: Value = self._from_environment()
@@ -142,29 +143,27 @@ class ContextVar(Generic[Value]):
         Raises:
             SettingError: the wrong type, or not an accepted value.
         """
-        if isinstance(value, bool):
-            value = int(value)
-        if not isinstance(value, self._type):
-            raise SettingError(self._refusal(value))
-        if self.accepted is not None and value not in self.accepted:
-            raise SettingError(self._refusal(value))
+        # True and False are 1 and 0 here, so that cache keys hold one form of a value.
+        plain: object = int(value) if isinstance(value, bool) else value
+        if not isinstance(plain, self._type):
+            raise SettingError(self._refusal(plain))
+        if self.accepted is not None and plain not in self.accepted:
+            raise SettingError(self._refusal(plain))
         if self._check is not None:
-            self._check(value)
-        return value
+            self._check(plain)
+        return plain
 
     def accepted_text(self) -> str:
         """Say which values are accepted, such as "0..7" or "0 or more"."""
-        match self.accepted:
-            case range(start=start, stop=stop) if stop == sys.maxsize:
-                return f"{start} or more"
-            case range(start=0, stop=2):
-                return "0 or 1"
-            case range(start=start, stop=stop):
-                return f"{start}..{stop - 1}"
-            case None:
-                return "a whole number" if self._type is int else "a text"
-            case values:
-                return ", ".join(map(str, values))
+        if self.accepted is None:
+            return "a whole number" if self._type is int else "a text"
+        if not isinstance(self.accepted, range):
+            return ", ".join(map(str, self.accepted))
+        if self.accepted == _SWITCH:
+            return "0 or 1"
+        if self.accepted.stop == sys.maxsize:
+            return f"{self.accepted.start} or more"
+        return f"{self.accepted.start}..{self.accepted.stop - 1}"
 
     def _from_environment(self) -> Value:
         text = os.environ.get(self.key)
