@@ -81,7 +81,6 @@ class ContextVar(Generic[Value]):
         default: Value,
         *,
         help: str = "",
-        type: type[Value] | None = None,
         accepted: Collection[Value] | None = None,
         example: str = "",
         caches: Collection[str] = CACHES,
@@ -91,9 +90,9 @@ class ContextVar(Generic[Value]):
 
         Args:
             key: the name, also of the environment variable.
-            default: the value where the environment says nothing.
+            default: the value where the environment says nothing; an int or a str, and so
+                is every other value.
             help: one line that says what it does.
-            type: `int` or `str`; taken from `default` if not given.
             accepted: the values it takes; None accepts every value of the type.
             example: how a user would write it.
             caches: the caches whose entries depend on it; all of them unless stated.
@@ -111,7 +110,7 @@ class ContextVar(Generic[Value]):
         self.example = example or f"{key}={default}"
         self.caches = frozenset(caches)
         self.declared_at = _declared_at(1)
-        self._type = type or default.__class__
+        self._type: type[Value] = type(default)
         self._check = check
         if not self.caches <= CACHES:
             unknown = sorted(self.caches - CACHES)[0]
