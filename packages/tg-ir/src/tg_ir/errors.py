@@ -8,13 +8,18 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 
 __all__ = [
+    "CompileError",
     "DTypeError",
     "DuplicateSettingError",
     "EventFormatError",
     "LiteralError",
+    "RenderError",
     "SettingError",
     "TargetError",
     "TgError",
+    "ToolchainConflictError",
+    "ToolchainLoadError",
+    "UnknownToolchainError",
     "did_you_mean",
     "show_caret",
 ]
@@ -92,3 +97,23 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 class ShapeError(TgError, ValueError):
     """Shapes that do not fit together; the message shows both."""
+
+
+class RenderError(TgError, NotImplementedError):
+    """A renderer cannot express a node of a linear kernel; the message shows the node."""
+
+
+class CompileError(TgError, RuntimeError):
+    """A compiler refused a source text; the message names the file that keeps source and log."""
+
+
+class UnknownToolchainError(TgError, LookupError):
+    """No installed package offers a renderer or a compiler of this name."""
+
+
+class ToolchainConflictError(TgError, RuntimeError):
+    """Two installed packages offer a renderer or a compiler of the same name."""
+
+
+class ToolchainLoadError(TgError, RuntimeError):
+    """A renderer or a compiler is offered, but cannot be loaded or opened on this machine."""
