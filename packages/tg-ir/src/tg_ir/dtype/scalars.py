@@ -38,18 +38,6 @@ def _round_by_struct(value: float, code: str) -> float:
         return math.copysign(math.inf, value)
 
 
-def _round_to_bfloat16(value: float) -> float:
-    """Round a double to bfloat16: nearest even, subnormals kept, overflow to infinity."""
-    if value == 0.0 or not math.isfinite(value):
-        return value
-    layout = dtypes.finfo(dtypes.bfloat16)
-    exponent = max(math.frexp(value)[1] - 1, layout.min_exponent)
-    unit = exponent - layout.mantissa_bits
-    # Scaling by a power of two is exact here, and round() ties to even.
-    rounded = math.copysign(math.ldexp(round(math.ldexp(value, -unit)), unit), value)
-    return math.copysign(math.inf, value) if abs(rounded) > layout.largest else rounded
-
-
 def _to_float(value: Scalar, dtype: DType) -> float:
     """Round to a float dtype once, from an int of any size or from a double."""
     try:
@@ -69,7 +57,7 @@ def _to_float(value: Scalar, dtype: DType) -> float:
         case "float16":
             return _round_by_struct(double, "<e")
         case _:
-            return _round_to_bfloat16(double)
+            return float(from_bytes(to_bytes([double], dtypes.bfloat16), dtypes.bfloat16)[0])
 
 
 def wrap_int(value: int, dtype: DType) -> int:
