@@ -39,7 +39,7 @@ def pinned() -> set[tuple[str, str]]:
 
 
 def resolved() -> set[tuple[str, str]]:
-    subprocess.run(["uv", "lock", "--quiet"], cwd=ROOT, check=True)
+    subprocess.run([ROOT / "uvw", "lock", "--quiet"], cwd=ROOT, check=True)
     packages = load(ROOT / "uv.lock")["package"]
     return {(p["name"], p["version"]) for p in packages if "registry" in p["source"]}
 
