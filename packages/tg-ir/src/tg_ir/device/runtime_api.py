@@ -1,0 +1,131 @@
+"""The contract of a runtime: `Compiled` (a device), `Program` (a loaded kernel), `DeviceGraph` (many launches).
+
+A runtime package implements these and advertises its devices by entry point; memory is in `allocator`,
+what a device declares about itself in `capabilities`, the binary it receives in `artifact`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Generic, TypeAlias
+
+from tg_ir.device.allocator import Allocator, HandleT
+from tg_ir.device.artifact import TinyELF
+from tg_ir.device.capabilities import DeviceCapabilities
+
+RUNTIME_API = 1
+"""Version of this contract. A runtime names the version it was written for; see `registry`."""
+
+LaunchSize: TypeAlias = tuple[int, ...]
+"""Up to three extents of a launch grid or of a work-group."""
+
+
+class Program(ABC, Generic[HandleT]):
+    """A kernel that is loaded on a device and can be launched."""
+
+    @abstractmethod
+    def __call__(
+        self,
+        *buffers: HandleT,
+        global_size: LaunchSize = (1, 1, 1),
+        local_size: LaunchSize | None = None,
+        vals: Sequence[int] = (),
+        wait: bool = False,
+    ) -> float | None:
+        """Launch the kernel.
+
+        Args:
+            buffers: memory of the device, in the order of the kernel's parameters.
+            global_size: extents of the launch grid; on CPU the first is the extent of the THREAD axis.
+            local_size: extents of a work-group; None where the device has none.
+            vals: the kernel's integer arguments, in order.
+            wait: wait for the end.
+
+        Returns:
+            Seconds that the kernel ran if `wait`, else None.
+        """
+
+
+@dataclass(frozen=True)
+class GraphLaunch:
+    """One launch of a device graph: which program, with which entries of the graph's handle table."""
+
+    program: Program[Any]
+    slots: tuple[int, ...]  # position in the handle table of each kernel parameter
+    global_size: LaunchSize
+    local_size: LaunchSize | None
+    vals: tuple[int, ...]
+
+
+class DeviceGraph(ABC, Generic[HandleT]):
+    """Several launches in order, made once and run many times with little overhead."""
+
+    @abstractmethod
+    def set_handle(self, slot: int, handle: HandleT) -> None:
+        """Use this memory for `slot` from the next run on."""
+
+    @abstractmethod
+    def set_sizes(self, index: int, global_size: LaunchSize, vals: tuple[int, ...]) -> None:
+        """Change the grid and the integers of the launch at `index`."""
+
+    @abstractmethod
+    def run(self, wait: bool = False) -> float | None:
+        """Run every launch; return the seconds it took if `wait`, else None."""
+
+
+GraphFactory: TypeAlias = Callable[["Compiled[Any]", Sequence[GraphLaunch], Sequence[Any]], DeviceGraph[Any]]
+"""Makes a graph from a device, its launches, and the first handle of every slot."""
+
+
+class Compiled(Generic[HandleT]):
+    """A device that runs compiled programs.
+
+    Attributes:
+        device: canonical name, `CPU` or `CPU:1`.
+        allocator: its memory.
+        renderers: names of the renderers whose code it runs, best first.
+        graph: makes device graphs; None where the device has none.
+        arch: what a compiler must know of this machine, as in `DEV`; None if nothing.
+        capabilities: what it declares about itself.
+    """
+
+    runtime_api: ClassVar[int]  # each runtime writes the number of the contract it was written for
+
+    def __init__(
+        self,
+        device: str,
+        allocator: Allocator[HandleT],
+        renderers: Sequence[str],
+        runtime: Callable[[TinyELF], Program[HandleT]],
+        graph: GraphFactory | None = None,
+        arch: str | None = None,
+        capabilities: DeviceCapabilities = DeviceCapabilities(),
+    ) -> None:
+        """Store the parts; a subclass calls this at the end of opening the device."""
+        self.device = device
+        self.allocator = allocator
+        self.renderers = tuple(renderers)
+        self.graph = graph
+        self.arch = arch
+        self.capabilities = capabilities
+        self._runtime = runtime
+
+    def runtime(self, obj: TinyELF) -> Program[HandleT]:
+        """Load a binary and return what launches it."""
+        return self._runtime(obj)
+
+    def synchronize(self) -> None:
+        """Wait until everything launched so far has run; a synchronous device has nothing to do."""
+
+    def count(self) -> int:
+        """Return how many devices of this kind the machine has; `CPU:0` ... `CPU:n-1` can be opened."""
+        return 1
+
+    def finalize(self) -> None:
+        """Give back what the device holds; called once at exit, after `synchronize`."""
+
+
+AnyCompiled: TypeAlias = Compiled[Any]
+"""A device whose handles are opaque to the holder."""
