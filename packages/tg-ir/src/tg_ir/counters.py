@@ -25,7 +25,8 @@ class GlobalCounters:
     mem_used: ClassVar[int] = 0
     mem_peak: ClassVar[int] = 0
 
-    _lock: ClassVar[threading.Lock] = threading.Lock()
+    # Reentrant: the garbage collector may free a buffer, and count it, inside any of these calls.
+    _lock: ClassVar[threading.RLock] = threading.RLock()
 
     @classmethod
     def reset(cls) -> None:
