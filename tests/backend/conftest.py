@@ -34,7 +34,7 @@ def known_differences() -> dict[str, str]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the known differences; one that names no test is an error."""
+    """Mark the known differences as tests that have to fail."""
     reasons = known_differences()
     here = [item for item in items if HERE in item.path.parents]
     names = {item.nodeid.rpartition("/")[2]: item for item in here}
