@@ -6,7 +6,6 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-
 from tg_ir.dtype import DType, dtypes, struct_code, to_dtype
 from tg_ir.errors import DTypeError
 

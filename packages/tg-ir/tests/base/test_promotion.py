@@ -5,7 +5,6 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
 from tg_ir.dtype import DType, Scalar, dtypes, least_upper_dtype, result_type, sum_accumulator
 from tg_ir.errors import DTypeError
 

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
 from tg_ir.dtype import DType, cast_scalar, dtypes, from_bytes, to_bytes
 from tg_ir.errors import DTypeError, LiteralError
 
