@@ -1,7 +1,7 @@
 """The base error classes of tg_ir and the two functions that make their texts readable.
 
 Each class also derives from the builtin that fits, so callers may catch either. Errors that
-belong to one part (a graph rule, a device) derive from `TgError` where that part lives.
+belong to one part (a graph rule, a device) live with that part.
 """
 
 from collections.abc import Iterable
@@ -26,7 +26,7 @@ __all__ = [
 
 
 class TgError(Exception):
-    """Base of every error that this stack raises on purpose."""
+    """Base of the errors that the base part raises; other parts may derive from it too."""
 
 
 class DTypeError(TgError, TypeError):

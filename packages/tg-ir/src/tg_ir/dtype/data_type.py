@@ -153,6 +153,9 @@ def _from_name(name: str) -> DType:
     Raises:
         DTypeError: no type has this name.
     """
+    found = _INTERNED.get((name, 1))
+    if found is not None:
+        return found
     lowered = name.lower().removeprefix("dtypes.")
     found = _INTERNED.get((lowered, 1)) or _ALIASES.get(lowered)
     if found is None:

@@ -51,20 +51,25 @@ def _join(nodes: frozenset[str]) -> str:
     return max(common, key=lambda node: len(_at_or_above(node)))
 
 
-def _resolve(node: str) -> DType:
-    """The dtype of a node; a weak one takes the default of its kind."""
+def _resolve(node: str, lanes: int = 1) -> DType:
+    """The dtype of a node; a weak one takes the default of its kind, as it is now."""
     if node == _WEAK_INT:
-        return dtypes.default_int
+        return dtypes.default_int.vec(lanes)
     if node == _WEAK_FLOAT:
-        return dtypes.default_float
-    return dtypes.from_name(node)
+        return dtypes.default_float.vec(lanes)
+    return dtypes.from_name(node).vec(lanes)
 
 
-def _join_with_index(nodes: frozenset[str]) -> DType:
-    """Index takes in every integer; beside a float it counts as a Python int."""
-    if nodes & _FLOAT_NODES:
-        return _resolve(_join(nodes | {_WEAK_INT}))
-    return dtypes.index
+@cache
+def _join_with_index(names: frozenset[str]) -> str:
+    """The join of scalar names and weak nodes. Index takes in every integer.
+
+    Beside a float, index counts as a Python int.
+    """
+    nodes = names - {"index"}
+    if len(nodes) == len(names):
+        return _join(nodes)
+    return _join(nodes | {_WEAK_INT}) if nodes & _FLOAT_NODES else "index"
 
 
 def least_upper_dtype(*operands: DType) -> DType:
@@ -77,22 +82,19 @@ def least_upper_dtype(*operands: DType) -> DType:
     Raises:
         DTypeError: no operand, void among the operands, or different numbers of lanes.
     """
-    first = operands[0] if operands else dtypes.void
-    if all(operand is first for operand in operands) and first is not dtypes.void:
-        return first
+    node, lanes = _join_of_dtypes(operands)
+    return _resolve(node, lanes)
+
+
+# Cached up to the default dtypes, which may change: 0.4 instead of 2.6 us for an operation.
+@cache
+def _join_of_dtypes(operands: tuple[DType, ...]) -> tuple[str, int]:
+    """The lattice node that the operands join at, and their lanes."""
     lanes = {operand.count for operand in operands}
     if len(lanes) != 1 or dtypes.void in operands:
         shown = ", ".join(map(repr, operands)) or "nothing"
         raise DTypeError(f"promotion takes values with equal numbers of lanes, got {shown}")
-    return _promote([operand.name for operand in operands]).vec(lanes.pop())
-
-
-def _promote(names: list[str]) -> DType:
-    """The join of scalar names and weak nodes, index included."""
-    nodes = frozenset(name for name in names if name != "index")
-    if len(nodes) == len(frozenset(names)):
-        return _resolve(_join(nodes))
-    return _join_with_index(nodes)
+    return _join_with_index(frozenset(operand.name for operand in operands)), lanes.pop()
 
 
 def _weak_node(value: Scalar) -> str:
@@ -126,7 +128,7 @@ def result_type(tensor_dtypes: Iterable[DType], python_scalars: Iterable[Scalar]
         return least_upper_dtype(*strong)
     if any(dtype is dtypes.void or dtype.count != 1 for dtype in strong) or not strong + weak:
         raise DTypeError(f"result_type takes scalar dtypes with values, got {strong}")
-    return _promote([*(dtype.name for dtype in strong), *weak])
+    return _resolve(_join_with_index(frozenset([*(dtype.name for dtype in strong), *weak])))
 
 
 def sum_accumulator(dtype: DType) -> DType:
