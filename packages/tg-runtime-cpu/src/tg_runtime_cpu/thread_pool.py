@@ -13,6 +13,7 @@ from queue import SimpleQueue
 from typing import TypeAlias
 
 from tg_ir.config import THREADS
+from tg_ir.host import cores_available
 
 Part: TypeAlias = tuple[int, int]
 """The iterations `[begin, end)` of the THREAD axis that one worker runs."""
@@ -106,7 +107,7 @@ def split_evenly(extent: int, workers: int) -> list[Part]:
 
 def thread_count() -> int:
     """Return how many threads a launch may use: THREADS, or one for each core of this process."""
-    return THREADS.value or _available_cores()
+    return THREADS.value or _state.cores
 
 
 def thread_pool(workers: int) -> ThreadPool:
@@ -124,26 +125,16 @@ def thread_pool(workers: int) -> ThreadPool:
     return pool
 
 
-def _count_cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
 class _State:
     """The pool and its lock, kept in an object so that a forked child can replace both."""
 
     def __init__(self) -> None:
         self.pool: ThreadPool | None = None
         self.lock = threading.Lock()
-        self.cores = _count_cores()
+        self.cores = cores_available()  # once: it reads files
 
 
 _state = _State()
-
-
-def _available_cores() -> int:
-    return _state.cores
 
 
 def _forget_pool_after_fork() -> None:

@@ -35,6 +35,7 @@ from tg_ir.device.errors import (
     UnknownDeviceError,
     UnsupportedByDevice,
 )
+from tg_ir.device.execute import Executor
 from tg_ir.device.int_expr import (
     Add,
     BinaryExpr,
@@ -100,6 +101,7 @@ __all__ = [
     "DeviceGraph",
     "DeviceOpenError",
     "FloatModel",
+    "Executor",
     "FloorDiv",
     "FloorMod",
     "GraphFactory",

@@ -17,6 +17,7 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 from tg_ir.config import LRU
 from tg_ir.counters import GlobalCounters
 from tg_ir.device.errors import BufferSizeError, OutOfDeviceMemory, UnsupportedByDevice
+from tg_ir.events import BufferAllocated, BufferFreed, emit, listening
 
 HandleT = TypeVar("HandleT")
 """What a device calls a piece of its memory. Opaque: only the device that made it looks inside."""
@@ -107,12 +108,16 @@ class Allocator(ABC, Generic[HandleT]):
             except MemoryError as error:
                 raise OutOfDeviceMemory(self.device, size, self._bytes_in_use) from error
             self._count(size, spec)
+        if listening():
+            emit(BufferAllocated(self.device, size))
         return handle
 
     def free(self, handle: HandleT, size: int, options: BufferSpec | None = None) -> None:
         """Give back what `alloc(size, options)` returned; the handle must not be used again."""
         self._pending_frees.append((handle, size, self.default_buffer_spec if options is None else options))
         self._drain_pending_frees()
+        if listening():
+            emit(BufferFreed(self.device, size))
 
     def map(self, memory: HostVisible) -> HandleT:
         """Return the handle by which this device reaches memory of another device, without a copy.

@@ -37,6 +37,7 @@ class Buffer:
         "_exports",
         "_handle",
         "_mapped",
+        "_offset_handle",
         "base",
         "device",
         "dtype",
@@ -59,6 +60,7 @@ class Buffer:
         self._handle: Any = None  # first, so that __del__ works when a check below fails
         self._allocator: Allocator[Any] | None = None  # kept, so that freeing never opens a device
         self._mapped: dict[str, tuple[Allocator[Any], Any]] = {}
+        self._offset_handle: tuple[Any, Any] | None = None  # of a view: (handle of the root, own)
         self._exports: list[weakref.ref[Any]] = []
         if size < 0 or dtype.itemsize <= 0:
             raise BufferSizeError(f"a buffer of {size} x {dtype.name}; expected size >= 0, a sized dtype")
@@ -244,8 +246,13 @@ class Buffer:
             return self._handle
         if self.offset == 0 and self.nbytes == root.nbytes:
             return root._handle
-        # Not kept: the root may be freed and allocated anew, and making one is cheap.
-        return self.allocator.offset(root._handle, max(self.nbytes, 1), self.offset)
+        # Kept as long as the root keeps its memory, so that an executor sees the same handle again.
+        kept = self._offset_handle
+        if kept is None or kept[0] is not root._handle:
+            own = self.allocator.offset(root._handle, max(self.nbytes, 1), self.offset)
+            kept = (root._handle, own)
+            self._offset_handle = kept
+        return kept[1]
 
     def _require_allocated(self, use: str) -> None:
         if not self.is_allocated:

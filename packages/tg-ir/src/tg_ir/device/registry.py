@@ -15,6 +15,7 @@ from importlib import import_module, metadata
 from importlib.util import find_spec
 from pathlib import Path
 
+from tg_ir.config import DEBUG
 from tg_ir.device.errors import (
     DeviceConflictError,
     DeviceOpenError,
@@ -22,6 +23,7 @@ from tg_ir.device.errors import (
     listed,
 )
 from tg_ir.device.runtime_api import RUNTIME_API, AnyCompiled
+from tg_ir.events import DeviceOpened, emit, listening
 
 ENTRY_POINT_GROUP = "tg.runtimes"
 
@@ -104,6 +106,7 @@ def open_device(name: str) -> AnyCompiled:
         if (device := _OPENED.get(canonical)) is None:
             device = _open(canonical)
             _OPENED[canonical] = device
+            _announce(device)
     return device
 
 
@@ -223,6 +226,13 @@ def _open(canonical: str) -> AnyCompiled:
         return _construct(cls, canonical)
     except (OSError, RuntimeError, NotImplementedError, ImportError, ValueError) as error:
         raise DeviceOpenError(f"device '{canonical}' does not open: {error}") from error
+
+
+def _announce(device: AnyCompiled) -> None:
+    if DEBUG >= 1:
+        print(f"opened device {device.device}: renderers {', '.join(device.renderers) or 'none'}")
+    if listening():
+        emit(DeviceOpened(device.device))
 
 
 def _construct(cls: type[AnyCompiled], canonical: str) -> AnyCompiled:

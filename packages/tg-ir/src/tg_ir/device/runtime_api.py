@@ -18,6 +18,9 @@ from tg_ir.device.capabilities import DeviceCapabilities
 RUNTIME_API = 1
 """Version of this contract. A runtime names the version it was written for; see `registry`."""
 
+LOADED_PROGRAMS = 4096
+"""How many loaded programs a device keeps for the next executor that has the same kernel."""
+
 LaunchSize: TypeAlias = tuple[int, ...]
 """Up to three extents of a launch grid or of a work-group."""
 
@@ -111,10 +114,21 @@ class Compiled(Generic[HandleT]):
         self.arch = arch
         self.capabilities = capabilities
         self._runtime = runtime
+        self._loaded: dict[TinyELF, Program[HandleT]] = {}
 
     def runtime(self, obj: TinyELF) -> Program[HandleT]:
         """Load a binary and return what launches it."""
         return self._runtime(obj)
+
+    def loaded_program(self, obj: TinyELF) -> Program[HandleT]:
+        """Return the program of a binary, loading it unless that was done lately."""
+        program = self._loaded.pop(obj, None)
+        if program is None:
+            program = self._runtime(obj)
+        self._loaded[obj] = program  # a dict keeps its order: the first is the one unused longest
+        while len(self._loaded) > LOADED_PROGRAMS:
+            self._loaded.pop(next(iter(self._loaded)), None)
+        return program
 
     def synchronize(self) -> None:
         """Wait until everything launched so far has run; a synchronous device has nothing to do."""
