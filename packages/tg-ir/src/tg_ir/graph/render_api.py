@@ -155,10 +155,19 @@ class Compiler(ABC):
         """What the code depends on besides the source: toolchain, target, options."""
         return f"{self.name}:{self.target}"
 
+    def assembly(self, source: str) -> str:
+        """Return what `source` compiles to as assembly text, for people to read.
+
+        Raises:
+            CompileError: as `compile`.
+            NotImplementedError: this compiler has no such form.
+        """
+        raise NotImplementedError(f"compiler {self.name} has no assembly text; look at the source")
+
     def disassemble(self, code: bytes) -> str:
         """Return `code` as readable text.
 
         Raises:
-            NotImplementedError: this compiler cannot.
+            NotImplementedError: this compiler cannot; `assembly` may show the same from the source.
         """
         raise NotImplementedError(f"compiler {self.name} cannot disassemble {self.code_format}")

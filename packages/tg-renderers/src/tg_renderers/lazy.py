@@ -1,0 +1,22 @@
+"""The third-party packages of this package, imported on first use and with an error that says what to install."""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+from tg_ir.graph.render_registry import missing_package_error
+
+
+def llvmlite_binding() -> ModuleType:
+    """`llvmlite.binding` with all targets initialised.
+
+    Raises:
+        ToolchainLoadError: llvmlite is not installed.
+    """
+    try:
+        import llvmlite.binding as binding
+    except ImportError as error:
+        raise missing_package_error("compiler", "LLVM", "llvmlite") from error
+    binding.initialize_all_targets()
+    binding.initialize_all_asmprinters()
+    return binding

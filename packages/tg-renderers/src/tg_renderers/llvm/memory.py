@@ -1,0 +1,177 @@
+"""LOAD and STORE: scalar, a row of elements, or gathered; masked or not.
+
+A masked-off element is never touched: vectors use LLVM's masked operations, and a masked scalar goes to a private
+cell instead, which keeps the code free of branches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tg_ir.dtype import DType, dtypes
+from tg_ir.graph.ops import Ops
+from tg_ir.graph.uop import UOp
+from tg_renderers.llvm.addresses import Addresses
+from tg_renderers.llvm.function_text import FunctionText, Operand
+from tg_renderers.llvm.registers import buffer_of
+from tg_renderers.llvm.types import literal, memory_type, suffix, value_type, vector_of, with_lanes
+
+
+class MemoryAccess:
+    """Writes the loads and stores of a kernel to buffers that are really in memory."""
+
+    def __init__(
+        self, text: FunctionText, operand: Callable[[UOp], Operand], addresses: Addresses
+    ) -> None:
+        """Write to `text`; `operand` gives the value of a node that was rendered before."""
+        self._text = text
+        self._operand = operand
+        self._addresses = addresses
+        self._zero_cell: Operand | None = None
+        self._sink_cell: Operand | None = None
+
+    def load(self, node: UOp) -> Operand:
+        """The value of a LOAD."""
+        index = node.src[0]
+        other = self._to_memory(node.src[1], node.dtype) if len(node.src) > 1 else None
+        mask = self._mask(index)
+        if index.src[1].dtype.count > 1:
+            loaded = self._gather(node, index, mask, other)
+        elif mask is None:
+            kind, align = memory_type(node.dtype), _alignment(index)
+            pointer = self._addresses.pointer(index)
+            loaded = self._text.emit(f"load {kind}, ptr {pointer}, align {align}")
+        elif node.dtype.count > 1:
+            loaded = self._load_masked_row(node, index, mask, other)
+        else:
+            loaded = self._load_masked_scalar(node, index, self._operand(mask), other)
+        return self._from_memory(loaded, node.dtype)
+
+    def store(self, node: UOp) -> None:
+        """A STORE."""
+        index, value = node.src
+        stored = self._to_memory(value, value.dtype)
+        kind = memory_type(value.dtype)
+        mask = self._mask(index)
+        if index.src[1].dtype.count > 1:
+            self._scatter(index, kind, stored, mask)
+            return
+        pointer, align = self._addresses.pointer(index), _alignment(index)
+        if mask is not None and value.dtype.count > 1:
+            lanes, lane_mask = self._lane_mask(mask, value.dtype.count)
+            arguments = [(kind, stored), ("ptr", pointer), ("i32", str(align)), (lanes, lane_mask)]
+            self._text.call(f"llvm.masked.store.{suffix(kind)}.p0", "void", arguments)
+            return
+        if mask is not None:
+            cell = self._get_sink_cell()
+            pointer = self._text.emit(
+                f"select i1 {self._operand(mask)}, ptr {pointer}, ptr {cell}"
+            )
+        self._text.effect(f"store {kind} {stored}, ptr {pointer}, align {align}")
+
+    def _load_masked_scalar(
+        self, node: UOp, index: UOp, mask: Operand, other: Operand | None
+    ) -> Operand:
+        kind, align = memory_type(node.dtype), _alignment(index)
+        pointer = self._addresses.pointer(index)
+        cell = self._get_zero_cell()
+        chosen = self._text.emit(f"select i1 {mask}, ptr {pointer}, ptr {cell}")
+        loaded = self._text.emit(f"load {kind}, ptr {chosen}, align {align}")
+        if other is None:
+            return loaded
+        return self._text.emit(f"select i1 {mask}, {kind} {loaded}, {kind} {other}")
+
+    def _load_masked_row(
+        self, node: UOp, index: UOp, mask: UOp, other: Operand | None
+    ) -> Operand:
+        kind = memory_type(node.dtype)
+        lanes, lane_mask = self._lane_mask(mask, node.dtype.count)
+        arguments = [
+            ("ptr", self._addresses.pointer(index)),
+            ("i32", str(_alignment(index))),
+            (lanes, lane_mask),
+            (kind, other or "zeroinitializer"),
+        ]
+        return self._text.call(f"llvm.masked.load.{suffix(kind)}.p0", kind, arguments)
+
+    def _gather(
+        self, node: UOp, index: UOp, mask: UOp | None, other: Operand | None
+    ) -> Operand:
+        kind = memory_type(node.dtype)
+        pointer_kind, pointers = self._addresses.pointers(index)
+        lanes, lane_mask = self._lane_mask(mask, node.dtype.count)
+        arguments = [
+            (pointer_kind, pointers),
+            ("i32", str(_alignment(index))),
+            (lanes, lane_mask),
+            (kind, other or "zeroinitializer"),
+        ]
+        name = f"llvm.masked.gather.{suffix(kind)}.{suffix(pointer_kind)}"
+        return self._text.call(name, kind, arguments)
+
+    def _scatter(self, index: UOp, kind: str, stored: Operand, mask: UOp | None) -> None:
+        pointer_kind, pointers = self._addresses.pointers(index)
+        lanes, lane_mask = self._lane_mask(mask, index.src[1].dtype.count)
+        arguments = [
+            (kind, stored),
+            (pointer_kind, pointers),
+            ("i32", str(_alignment(index))),
+            (lanes, lane_mask),
+        ]
+        name = f"llvm.masked.scatter.{suffix(kind)}.{suffix(pointer_kind)}"
+        self._text.call(name, "void", arguments)
+
+    def _mask(self, index: UOp) -> UOp | None:
+        """The mask of an INDEX; None where it is absent or always true."""
+        if len(index.src) < 3:
+            return None
+        mask = index.src[2]
+        lane = mask.src[0] if mask.op is Ops.BROADCAST else mask
+        return None if lane.op is Ops.CONST and lane.arg else mask
+
+    def _lane_mask(self, mask: UOp | None, count: int) -> tuple[str, Operand]:
+        """Type and value of a mask of `count` lanes."""
+        kind = vector_of("i1", count)
+        if mask is None:
+            return kind, literal(dtypes.bool.vec(count), True)
+        value = self._operand(mask)
+        if mask.dtype.count == 1:
+            value = self._text.broadcast("i1", value, count)
+        return kind, value
+
+    def _to_memory(self, value: UOp, dtype: DType) -> Operand:
+        """The operand of a value as it lies in memory, in as many lanes as `dtype`."""
+        operand = self._operand(value)
+        kind = value_type(value.dtype)
+        if value.dtype.kind == "bool":
+            stored = memory_type(value.dtype)
+            operand = self._text.emit(f"zext {kind} {operand} to {stored}")
+            kind = stored
+        if value.dtype.count == 1 and dtype.count > 1:
+            return self._text.broadcast(kind, operand, dtype.count)
+        return operand
+
+    def _from_memory(self, loaded: Operand, dtype: DType) -> Operand:
+        if dtype.kind != "bool":
+            return loaded
+        kind = memory_type(dtype)
+        zero = literal(with_lanes(dtypes.uint8, dtype.count), 0)
+        return self._text.emit(f"icmp ne {kind} {loaded}, {zero}")
+
+    def _get_zero_cell(self) -> Operand:
+        """A cell that holds 0 of every scalar type and is never written."""
+        if self._zero_cell is None:
+            self._zero_cell = self._text.emit_in_entry("alloca i64, align 8")
+            self._text.effect_in_entry(f"store i64 0, ptr {self._zero_cell}, align 8")
+        return self._zero_cell
+
+    def _get_sink_cell(self) -> Operand:
+        """A cell that is never read."""
+        if self._sink_cell is None:
+            self._sink_cell = self._text.emit_in_entry("alloca i64, align 8")
+        return self._sink_cell
+
+
+def _alignment(index: UOp) -> int:
+    """Bytes; rows start at any element, so it is that of one element."""
+    return buffer_of(index).dtype.scalar().itemsize

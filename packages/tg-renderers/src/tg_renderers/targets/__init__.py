@@ -1,0 +1,1 @@
+"""What each target has, for the renderers that write code for it."""
