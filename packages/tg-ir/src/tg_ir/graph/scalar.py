@@ -148,7 +148,7 @@ def fused_multiply_add(x: float, y: float, z: float, dtype: DType) -> float:
     try:
         nearest = float(exact)
     except OverflowError:
-        return math.copysign(math.inf, exact.numerator)
+        return math.inf if exact > 0 else -math.inf
     if nearest == 0.0:
         nearest = math.copysign(nearest, exact.numerator)
     if dtype.bits == 64 or Fraction(nearest) == exact:
