@@ -67,8 +67,7 @@ class HostAllocator(LRUAllocator[HostMemory]):
         return HostMemory(handle.address + byte_offset, size, handle)
 
     def _map(self, memory: HostVisible) -> HostMemory:
-        view = memory.as_memoryview(allow_copy=False)
-        return HostMemory(address_of(view), memory.nbytes)
+        return HostMemory(address_of(memory.host_memory()), memory.nbytes)
 
     def _unmap(self, handle: HostMemory) -> None:
         handle.address = 0

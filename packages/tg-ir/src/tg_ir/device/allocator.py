@@ -51,8 +51,8 @@ class HostVisible(Protocol):
     def nbytes(self) -> int:
         """Size in bytes."""
 
-    def as_memoryview(self, allow_copy: bool = True) -> memoryview:
-        """Return the memory itself as writable bytes; refused rather than copied if not allowed."""
+    def host_memory(self) -> memoryview:
+        """Return the memory itself as writable bytes, valid as long as its owner keeps it."""
 
 
 class Allocator(ABC, Generic[HandleT]):

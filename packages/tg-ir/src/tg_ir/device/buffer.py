@@ -211,11 +211,21 @@ class Buffer:
         self._require_allocated("as_memoryview")
         if self.nbytes == 0:
             return memoryview(bytearray())
-        allocator = self.allocator
-        if allocator.supports_as_buffer or not allow_copy:
-            open_device(self.device).synchronize()
-            return self._export(allocator.as_buffer(self._own_handle())[: self.nbytes])
+        if self.allocator.supports_as_buffer or not allow_copy:
+            return self._export(self.host_memory())
         return self.copyout(bytearray(self.nbytes))
+
+    def host_memory(self) -> memoryview:
+        """Return the memory itself as bytes, without keeping it alive; see `as_memoryview`.
+
+        Raises:
+            BufferStateError: the buffer was never allocated, or was freed.
+            UnsupportedByDevice: the host cannot address the memory.
+        """
+        self._require_allocated("host_memory")
+        memory = self.allocator.as_buffer(self._own_handle())
+        open_device(self.device).synchronize()
+        return memory[: self.nbytes]
 
     def copy_from(self, source: Buffer) -> Buffer:
         """Copy all of `source`, on any device, into this buffer and return self.
@@ -235,7 +245,7 @@ class Buffer:
         if same_kind and allocator.supports_transfer:
             allocator.transfer(self._own_handle(), source._own_handle(), self.nbytes, source.device)
         elif allocator.supports_as_buffer:
-            source.copyout(allocator.as_buffer(self._own_handle())[: self.nbytes])
+            source.copyout(self.host_memory())
         else:
             allocator.copyin(self._own_handle(), source.as_memoryview())
         return self
