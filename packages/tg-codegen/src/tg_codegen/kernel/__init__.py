@@ -1,0 +1,1 @@
+"""Lowering of one kernel: `lower_kernel` and the pipeline of named passes behind it."""

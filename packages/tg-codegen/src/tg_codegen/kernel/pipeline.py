@@ -1,0 +1,111 @@
+"""The lowering of one kernel: from the kernel graph that the scheduler made to the linear kernel that a renderer takes.
+
+The list of passes is the table of contents; the reasons for their order stand next to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tg_codegen.kernel.cost import KernelCost, kernel_cost
+from tg_codegen.kernel.decompose import decompose
+from tg_codegen.kernel.linearize import linearize
+from tg_codegen.kernel.lower_index_dtype import lower_index_dtype
+from tg_codegen.kernel.lower_stage import lower_stage
+from tg_codegen.kernel.separate_loops import separate_loops
+from tg_codegen.kernel.unroll import unroll
+from tg_codegen.kernel.vectorize import vectorize
+from tg_codegen.optimize import Opt, apply_opts, optimize
+from tg_ir.config import NOOPT
+from tg_ir.graph.ops import AxisType, KernelInfo, Ops
+from tg_ir.graph.passes import Pass, Pipeline
+from tg_ir.graph.render_api import TargetCapabilities
+from tg_ir.graph.uop import UOp
+
+
+@dataclass(frozen=True, slots=True)
+class LoweringContext:
+    """What passes may know. `capabilities` of the renderer; `opts`: the moves to make, None for the default choice;
+    `noopt`: make none."""
+
+    capabilities: TargetCapabilities
+    opts: tuple[Opt, ...] | None = None
+    noopt: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LoweredKernel:
+    """A kernel ready to be rendered. `thread_extent`: the iterations shared by the workers, a scalar index expression
+    over the kernel's variables, 1 where there is nothing to share. `opts`: the moves made, as text."""
+
+    name: str
+    linear: tuple[UOp, ...]
+    thread_extent: UOp | int
+    cost: KernelCost
+    opts: tuple[str, ...]
+
+
+def _optimise(sink: UOp, context: LoweringContext) -> UOp:
+    if context.opts is not None:
+        return apply_opts(sink, list(context.opts))
+    return sink if context.noopt else optimize(sink, context.capabilities)
+
+
+def _decompose(sink: UOp, context: LoweringContext) -> UOp:
+    return decompose(sink, context.capabilities)
+
+
+def _lower_index_dtype(sink: UOp, context: LoweringContext) -> UOp:
+    return lower_index_dtype(sink, context.capabilities.index_dtype)
+
+
+KERNEL_PASSES: Pipeline[LoweringContext] = Pipeline(
+    (
+        # on whole axes, before any axis has turned into lanes or copies
+        Pass("optimise", _optimise, "axes are GLOBAL, LOOP or REDUCE", "opts are listed"),
+        # a tile is filled by loops of its own, which the next two passes treat like any other
+        Pass("lower_stage", lambda sink, _: lower_stage(sink), "", "no STAGE"),
+        # lanes first: the copies that unrolling makes are then of vectors
+        Pass("vectorize", lambda sink, _: vectorize(sink), "one VECTOR axis a value", "no VECTOR"),
+        Pass("unroll", lambda sink, _: unroll(sink), "constant UNROLL extents", "no UNROLL"),
+        # after unrolling, when constants have folded most divisions away
+        Pass("decompose", _decompose, "", "only ops that the target has"),
+        Pass("lower_index_dtype", _lower_index_dtype, "", "no index dtype"),
+        # last: no pass after it may make two loops of one
+        Pass("separate_loops", lambda sink, _: separate_loops(sink), "no STAGE", "a loop a range"),
+    )
+)
+
+
+def lower_kernel(
+    sink: UOp,
+    capabilities: TargetCapabilities,
+    opts: Sequence[Opt] | None = None,
+    passes: Pipeline[LoweringContext] = KERNEL_PASSES,
+) -> LoweredKernel:
+    """The linear kernel of `sink` for a target.
+
+    Args:
+        sink: satisfies `spec.kernel_graph`.
+        opts: the moves to make; None leaves the choice to the heuristic.
+        passes: a pipeline with passes of your own in it.
+
+    Raises:
+        OptError: one of `opts` is not allowed on this kernel.
+    """
+    chosen = None if opts is None else tuple(opts)
+    context = LoweringContext(capabilities, chosen, bool(NOOPT))
+    lowered = passes.run(sink, context)
+    info: KernelInfo = lowered.arg or KernelInfo()
+    fused = Ops.MULACC in capabilities.ops
+    linear = tuple(linearize(lowered, fused, capabilities.index_dtype))
+    return LoweredKernel(info.name, linear, _thread_extent(linear), kernel_cost(linear), info.opts)
+
+
+def _thread_extent(linear: Sequence[UOp]) -> UOp | int:
+    for node in linear:
+        if node.op is Ops.RANGE and node.arg.kind is AxisType.THREAD:
+            bound = node.src[0]
+            return int(bound.arg) if bound.op is Ops.CONST else bound
+    return 1

@@ -1,0 +1,119 @@
+"""The pass that gives every loop of a kernel one place: closers (REDUCE, END) that cannot share a loop get loops of their own.
+
+Two closers share a loop when they close the same ranges at the same place and neither needs the other's result.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, field
+
+from tg_ir.graph.ops import Ops, RangeArg
+from tg_ir.graph.uop import UOp, toposort
+
+_CLOSERS = frozenset({Ops.REDUCE, Ops.END})
+
+
+@dataclass(slots=True)
+class _Group:
+    """Closers that share their loops: the ranges that stay open around them, and a bit for each member."""
+
+    opened: frozenset[UOp]
+    members: int = 0
+
+
+@dataclass(slots=True)
+class _State:
+    """What has been placed so far."""
+
+    owners: dict[UOp, tuple[UOp, ...]] = field(default_factory=dict)
+    groups: dict[tuple[UOp, ...], _Group] = field(default_factory=dict)
+    needs: dict[UOp, int] = field(default_factory=dict)
+    bits: itertools.count[int] = field(default_factory=itertools.count)
+    fresh_axes: itertools.count[int] = field(default_factory=itertools.count)
+
+
+def closed_ranges(node: UOp) -> tuple[UOp, ...]:
+    """The ranges that a REDUCE, STAGE or END closes, outermost first."""
+    return tuple(s for s in node.src[1:] if s.op is Ops.RANGE)
+
+
+def separate_loops(sink: UOp) -> UOp:
+    """Renames ranges so that each belongs to closers that can share its loop.
+
+    Requires: no STAGE. Ensures: all closers of a range close the same ranges in the same order, have the same open
+    ranges, and do not depend on each other.
+    """
+    order = toposort((sink,))
+    ranges = [node for node in order if node.op is Ops.RANGE]
+    state = _State()
+    state.fresh_axes = itertools.count(1 + max((r.arg.axis[0] for r in ranges), default=0))
+    new: dict[UOp, UOp] = {}
+    for node in order:
+        src = tuple([new[s] for s in node.src])
+        result = node if src == node.src else UOp(node.op, node.dtype, src, node.arg)
+        if result.op in _CLOSERS and closed_ranges(result):
+            result = _place(result, state)
+        else:
+            _note_needs(result, state)
+        new[node] = result
+    return new[sink]
+
+
+def _note_needs(node: UOp, state: _State) -> None:
+    if node in state.needs:
+        return
+    needs = 0
+    for source in node.src:
+        needs |= state.needs.get(source, 0)
+    state.needs[node] = needs
+
+
+def _place(closer: UOp, state: _State) -> UOp:
+    if closer in state.needs:
+        return closer
+    needs = 0
+    for source in closer.src:
+        needs |= state.needs.get(source, 0)
+    ranges = closed_ranges(closer)
+    group = state.groups.get(ranges)
+    free = all(r not in state.owners for r in ranges)
+    if group is None and free:
+        group = _Group(closer.ranges)
+        state.groups[ranges] = group
+        state.owners.update(dict.fromkeys(ranges, ranges))
+    elif group is None or group.opened != closer.ranges or group.members & needs:
+        return _place(_with_fresh_ranges(closer, state), state)
+    bit = 1 << next(state.bits)
+    group.members |= bit
+    state.needs[closer] = needs | bit
+    return closer
+
+
+def _with_fresh_ranges(closer: UOp, state: _State) -> UOp:
+    """A copy of `closer` over new ranges. Loops inside its body that depend on them are renewed too."""
+    old = set(closed_ranges(closer))
+    body = toposort(closer.src, lambda n: bool(n.ranges & old) or n in old)
+    inner = {
+        r for n in body if n.op in _CLOSERS and n.ranges & old for r in closed_ranges(n)
+    }
+    fresh = {
+        r: UOp(Ops.RANGE, r.dtype, r.src, RangeArg((next(state.fresh_axes),), r.arg.kind))
+        for r in [n for n in body if n.op is Ops.RANGE]
+        if r in old or r in inner
+    }
+    new: dict[UOp, UOp] = {}
+    for node in body:
+        if node in fresh:
+            new[node] = fresh[node]
+            _note_needs(fresh[node], state)
+            continue
+        src = tuple([new.get(s, s) for s in node.src])
+        copy = node if src == node.src else UOp(node.op, node.dtype, src, node.arg)
+        if copy is not node:
+            if copy.op in _CLOSERS and closed_ranges(copy):
+                copy = _place(copy, state)
+            else:
+                _note_needs(copy, state)
+        new[node] = copy
+    return UOp(closer.op, closer.dtype, tuple([new.get(s, s) for s in closer.src]), closer.arg)

@@ -1,0 +1,103 @@
+"""The pass that makes every UNROLL range disappear: one copy of what depends on it for each of its values.
+
+What does not depend on the range is shared by the copies. A REDUCE over it becomes independent accumulators that are joined at the end.
+"""
+
+from __future__ import annotations
+
+from tg_codegen.kernel.separate_loops import closed_ranges
+from tg_ir.graph.ops import AxisType, Combine, Ops
+from tg_ir.graph.symbolic import simplify
+from tg_ir.graph.uop import UOp, as_index, substitute, toposort
+
+
+def is_unroll_range(node: UOp) -> bool:
+    return node.op is Ops.RANGE and node.arg.kind is AxisType.UNROLL
+
+
+def unroll(sink: UOp) -> UOp:
+    """Replaces UNROLL ranges by copies.
+
+    Requires: their bounds are constant. Ensures: no UNROLL range; addresses and masks are simplified.
+    """
+    new: dict[UOp, UOp] = {}
+    for node in toposort((sink,)):
+        src = tuple([new[s] for s in node.src])
+        result = node if src == node.src else UOp(node.op, node.dtype, src, node.arg)
+        copied = any(is_unroll_range(r) for r in node.src[1:])
+        if copied and node.op is Ops.REDUCE:
+            result = _unroll_reduce(result)
+        elif copied and node.op in {Ops.END, Ops.STAGE}:
+            result = _unroll_effect(result)
+        new[node] = result
+    return new[sink]
+
+
+def _copies(roots: tuple[UOp, ...], axes: list[UOp]) -> list[tuple[UOp, ...]]:
+    """`roots` once for each combination of values of `axes`, the last axis fastest."""
+    copies = [roots]
+    for axis in axes:
+        values = range(int(axis.src[0].arg))
+        copies = [_with_value(copy, axis, value) for copy in copies for value in values]
+    return copies
+
+
+def _with_value(roots: tuple[UOp, ...], axis: UOp, value: int) -> tuple[UOp, ...]:
+    """`roots` with `axis` = `value`; nodes that do not depend on it are not visited."""
+    constant = as_index(value)
+    new: dict[UOp, UOp] = {axis: constant}
+    for node in toposort(roots, lambda n: n is not axis and _mentions(n, axis)):
+        if node in new:
+            continue
+        if not _mentions(node, axis):
+            new[node] = node
+            continue
+        src = tuple([new[s] for s in node.src])
+        if node.op is Ops.INDEX:
+            src = (src[0], *[simplify(s) for s in src[1:]])
+        new[node] = UOp(node.op, node.dtype, src, node.arg)
+    return tuple([new[root] for root in roots])
+
+
+def _mentions(node: UOp, axis: UOp) -> bool:
+    return axis in node.ranges
+
+
+def _unroll_effect(node: UOp) -> UOp:
+    ranges = closed_ranges(node)
+    axes = [r for r in ranges if is_unroll_range(r)]
+    loops = tuple(r for r in ranges if not is_unroll_range(r))
+    effect = node.src[0]
+    effects = effect.src if effect.op is Ops.TUPLE else (effect,)
+    stores = [store for copy in _copies(effects, axes) for store in copy]
+    group = stores[0] if len(stores) == 1 else UOp(Ops.TUPLE, node.dtype, tuple(stores))
+    return UOp(node.op, node.dtype, (group, *loops), node.arg)
+
+
+def _unroll_reduce(node: UOp) -> UOp:
+    combine: Combine = node.arg.combine
+    assert combine.op is not None, "only one-op reductions are unrolled"
+    ranges = closed_ranges(node)
+    axes = [r for r in ranges if is_unroll_range(r)]
+    loops = tuple(r for r in ranges if not is_unroll_range(r))
+    values = [copy[0] for copy in _copies((node.src[0],), axes)]
+    partial = [
+        UOp(node.op, node.dtype, (v, *loops), node.arg) if loops else v for v in values
+    ]
+    return _joined_in_pairs(partial, combine.op)
+
+
+def _joined_in_pairs(values: list[UOp], op: Ops) -> UOp:
+    """All `values` joined by `op`, as a balanced tree."""
+    while len(values) > 1:
+        pairs = [
+            UOp(op, values[i].dtype, (values[i], values[i + 1]))
+            for i in range(0, len(values) - 1, 2)
+        ]
+        values = pairs + values[len(pairs) * 2 :]
+    return values[0]
+
+
+def substitute_range(sink: UOp, axis: UOp, value: UOp) -> UOp:
+    """`sink` with `axis` replaced by an expression."""
+    return substitute((sink,), {axis: value})[0]

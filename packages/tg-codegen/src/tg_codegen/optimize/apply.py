@@ -1,0 +1,174 @@
+"""Applying an `Opt` to a kernel graph. Each move keeps what the kernel computes; an illegal one is refused with a reason."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import assert_never
+
+from tg_codegen.kernel.loop_blocks import stored_by
+from tg_codegen.kernel.lower_stage import stage_position
+from tg_codegen.kernel.separate_loops import closed_ranges
+from tg_codegen.optimize.opt import Axis, Opt, OptOps
+from tg_codegen.optimize.split_range import extent, range_with_axis, retag_range, split_range
+from tg_ir.graph.ops import AddrSpace, AxisType, KernelInfo, Ops, RangeArg, StageArg
+from tg_ir.graph.symbolic import simplify
+from tg_ir.graph.uop import UOp, substitute, toposort
+
+
+class OptError(ValueError):
+    """An `Opt` that this kernel does not allow; says which and why."""
+
+
+def apply_opts(sink: UOp, opts: list[Opt]) -> UOp:
+    """`sink` after all `opts`, which its `KernelInfo` then lists.
+
+    Raises:
+        OptError: a move that the kernel does not allow.
+    """
+    for opt in opts:
+        try:
+            sink = apply_opt(sink, opt)
+        except (KeyError, OptError) as error:
+            raise OptError(f"{opt}: {error.args[0]}") from error
+    info: KernelInfo = sink.arg or KernelInfo()
+    return sink.replace(arg=replace(info, opts=info.opts + tuple(map(str, opts))))
+
+
+def apply_opt(sink: UOp, opt: Opt) -> UOp:
+    """`sink` after one move."""
+    match opt.op:
+        case OptOps.VECTOR:
+            return _split(sink, opt, AxisType.VECTOR, {AxisType.GLOBAL, AxisType.REDUCE})
+        case OptOps.UPCAST:
+            return _split(sink, opt, AxisType.UNROLL, {AxisType.GLOBAL})
+        case OptOps.UNROLL:
+            return _split(sink, opt, AxisType.UNROLL, {AxisType.REDUCE})
+        case OptOps.SPLIT:
+            return _split(sink, opt, None, {AxisType.GLOBAL, AxisType.REDUCE})
+        case OptOps.ORDER:
+            assert isinstance(opt.arg, tuple)
+            return _order(sink, opt.arg)
+        case OptOps.THREAD:
+            assert opt.axis is not None
+            return _thread(sink, opt.axis)
+        case OptOps.STAGE:
+            assert isinstance(opt.arg, int)
+            return stage_factor(sink, opt.arg)
+        case _:
+            assert_never(opt.op)
+
+
+def _split(sink: UOp, opt: Opt, kind: AxisType | None, allowed: set[AxisType]) -> UOp:
+    assert opt.axis is not None
+    assert isinstance(opt.arg, int)
+    axis = range_with_axis(sink, opt.axis)
+    if axis.arg.kind not in allowed:
+        names = " or ".join(sorted(k.name for k in allowed))
+        raise OptError(f"expected an axis of kind {names}, this one is {axis.arg.kind.name}")
+    if extent(axis) < 0:
+        raise OptError("the extent of the axis is symbolic; only constant extents are split")
+    if kind is AxisType.VECTOR:
+        _check_one_vector_axis(sink, axis)
+    return split_range(sink, axis, opt.arg, kind or axis.arg.kind)
+
+
+def _check_one_vector_axis(sink: UOp, axis: UOp) -> None:
+    for node in toposort((sink,)):
+        if axis in node.ranges and any(r.arg.kind is AxisType.VECTOR for r in node.ranges):
+            raise OptError(f"{node!r} would depend on two vector axes")
+
+
+def _order(sink: UOp, first: tuple[Axis, ...]) -> UOp:
+    """Reorders the loops of every END that has all of `first`."""
+    mapping: dict[UOp, UOp] = {}
+    for end in _ends(sink):
+        loops = {r.arg.axis: r for r in closed_ranges(end)}
+        if not all(axis in loops for axis in first):
+            continue
+        rest = [r for axis, r in loops.items() if axis not in first]
+        mapping[end] = end.src[0].end(*[loops[axis] for axis in first], *rest)
+    if not mapping:
+        raise OptError("no store has all of these axes")
+    return substitute((sink,), mapping)[0]
+
+
+def _ends(sink: UOp) -> list[UOp]:
+    return [n for n in toposort((sink,)) if n.op is Ops.END]
+
+
+def _thread(sink: UOp, path: Axis) -> UOp:
+    axis = range_with_axis(sink, path)
+    if axis.arg.kind is not AxisType.GLOBAL:
+        raise OptError(f"only a GLOBAL axis can be threaded, this one is {axis.arg.kind.name}")
+    if not all(axis in closed_ranges(end) for end in sink.src):
+        raise OptError("not every store of the kernel has this axis")
+    ordered = _order(sink, (path,))
+    return retag_range(ordered, range_with_axis(ordered, path), AxisType.THREAD)
+
+
+def product_of(sink: UOp) -> UOp | None:
+    """The REDUCE of the kernel that sums a product with the most work, or None."""
+    found = [n for n in toposort((sink,)) if is_contraction(n)]
+    return max(found, key=_work, default=None)
+
+
+def is_contraction(node: UOp) -> bool:
+    """Whether `node` is a sum of products."""
+    if node.op is not Ops.REDUCE or node.arg.combine.op is not Ops.ADD:
+        return False
+    return node.src[0].op is Ops.MUL
+
+
+def _work(node: UOp) -> int:
+    total = 1
+    for loop in (*node.ranges, *closed_ranges(node)):
+        total *= max(1, int(loop.vmax) + 1)
+    return total
+
+
+def stage_factor(sink: UOp, number: int) -> UOp:
+    """Copies what factor `number` of the product reads in the loops around it into a local tile.
+
+    The tile spans the loops of the reduction, UNROLL and VECTOR axes of the factor; the outer loops stay outside.
+    In memory the reduction is outermost, the lanes innermost.
+    """
+    reduction = product_of(sink)
+    if reduction is None:
+        raise OptError("the kernel sums no product")
+    factor = reduction.src[0].src[number]
+    closed = set(closed_ranges(reduction))
+    inner = [r for r in factor.ranges if r in closed or r.arg.kind in _TILE_KINDS]
+    inner.sort(key=lambda r: (r not in closed, r.arg.kind is AxisType.VECTOR, r.arg.axis))
+    if not inner or any(extent(r) < 0 for r in inner):
+        raise OptError("the tile has no constant size")
+    tile = _copy_in(sink, factor, inner)
+    index = stage_position(tile.arg, tuple(inner))
+    read = UOp(Ops.INDEX, factor.dtype, (tile, simplify(index))).load()
+    product = reduction.src[0].replace(
+        src=tuple(read if i == number else s for i, s in enumerate(reduction.src[0].src))
+    )
+    changed = reduction.replace(src=(product, *reduction.src[1:]))
+    return substitute((sink,), {reduction: changed})[0]
+
+
+_TILE_KINDS = frozenset({AxisType.UNROLL, AxisType.VECTOR})
+
+
+def _copy_in(sink: UOp, factor: UOp, inner: list[UOp]) -> UOp:
+    """The STAGE that holds `factor` for all values of `inner`, over loops of its own."""
+    taken = max(n.arg.axis[0] for n in toposort((sink,)) if n.op is Ops.RANGE)
+    fresh: dict[UOp, UOp] = {}
+    for place, loop in enumerate(inner):
+        kind = AxisType.VECTOR if loop.arg.kind is AxisType.VECTOR else AxisType.LOOP
+        fresh[loop] = UOp(
+            Ops.RANGE, loop.dtype, loop.src, RangeArg((taken + 1 + place,), kind)
+        )
+    copied = substitute((factor,), fresh)[0]
+    shape = tuple(extent(r) for r in inner)
+    arg = StageArg(AddrSpace.LOCAL, shape, tuple(range(len(shape))))
+    return UOp(Ops.STAGE, factor.dtype, (copied, *[fresh[r] for r in inner]), arg)
+
+
+def stores_of(sink: UOp) -> list[UOp]:
+    """All STOREs of a kernel."""
+    return [store for end in sink.src if end.op is Ops.END for store in stored_by(end)]
