@@ -1,6 +1,7 @@
 """Many launches as one: arguments laid out once in two flat tables, then only called.
 
-The tables are what a native walker needs as well: a row of addresses and a row of integers for each launch.
+The tables are what a native walker needs as well: a row of addresses and a row of integers for
+each launch.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from time import perf_counter
 from typing import Any
 
 from tg_ir.device import Compiled, DeviceGraph, GraphLaunch, LaunchSize
+
 from tg_runtime_cpu.cpu_program import CPUProgram
 from tg_runtime_cpu.host_allocator import HostMemory
 
@@ -42,7 +44,9 @@ class CPUGraph(DeviceGraph[HostMemory]):
         self, device: Compiled[Any], launches: Sequence[GraphLaunch], handles: Sequence[HostMemory]
     ) -> None:
         """Lay the tables out."""
-        self._addresses = (ctypes.c_uint64 * max(sum(len(launch.slots) for launch in launches), 1))()
+        self._addresses = (
+            ctypes.c_uint64 * max(sum(len(launch.slots) for launch in launches), 1)
+        )()
         self._vals = (ctypes.c_int64 * max(sum(len(launch.vals) for launch in launches), 1))()
         self._uses: dict[int, list[int]] = {}
         self._rows: list[_Row] = []
@@ -50,7 +54,9 @@ class CPUGraph(DeviceGraph[HostMemory]):
         next_val = 0
         for launch in launches:
             if not isinstance(launch.program, CPUProgram):
-                raise TypeError(f"a CPU graph runs CPU programs, got {type(launch.program).__name__}")
+                raise TypeError(
+                    f"a CPU graph runs CPU programs, got {type(launch.program).__name__}"
+                )
             for position, slot in enumerate(launch.slots, next_address):
                 self._uses.setdefault(slot, []).append(position)
             self._rows.append(
@@ -62,7 +68,7 @@ class CPUGraph(DeviceGraph[HostMemory]):
                     extent=launch.global_size[0],
                 )
             )
-            self._vals[next_val : next_val + len(launch.vals)] = launch.vals
+            self._vals[next_val : next_val + len(launch.vals)] = list(launch.vals)
             next_address += len(launch.slots)
             next_val += len(launch.vals)
         for slot, handle in enumerate(handles):
@@ -77,7 +83,7 @@ class CPUGraph(DeviceGraph[HostMemory]):
         """Change the extent and the integers of the launch at `index`."""
         row = self._rows[index]
         row.extent = global_size[0]
-        self._vals[row.first_val : row.first_val + len(vals)] = vals
+        self._vals[row.first_val : row.first_val + len(vals)] = list(vals)
 
     def run(self, wait: bool = False) -> float | None:
         """Run every launch in order; return the seconds it took if `wait`."""

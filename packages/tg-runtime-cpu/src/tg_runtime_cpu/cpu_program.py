@@ -1,4 +1,4 @@
-"""A loaded CPU kernel and how it is launched: packed arguments, and a choice of one thread or several.
+"""A loaded CPU kernel and its launch: packed arguments, one thread or several.
 
 Calling convention: `void name(void **buffers, int64_t *vals, int64_t begin, int64_t end)`, where
 `[begin, end)` is the part of the THREAD axis to run, and `global_size[0]` its whole extent.
@@ -13,6 +13,7 @@ from time import perf_counter
 from typing import TypeAlias
 
 from tg_ir.device import LaunchSize, Program, TinyELF
+
 from tg_runtime_cpu.errors import KernelCallError
 from tg_runtime_cpu.host_allocator import HostMemory
 from tg_runtime_cpu.object_file import load_object
@@ -31,8 +32,8 @@ _PROTOTYPE = ctypes.CFUNCTYPE(
 class ThreadingChoice:
     """Whether a kernel's launches should use threads, learnt from its first launches.
 
-    Waking workers costs tens of microseconds, which a short kernel never wins back. Results do not depend
-    on the choice, since iterations of a THREAD axis are independent.
+    Waking workers costs tens of microseconds, which a short kernel never wins back. Results do not
+    depend on the choice, since iterations of a THREAD axis are independent.
     """
 
     __slots__ = ("_alone", "_trials", "_together")
@@ -84,7 +85,8 @@ class CPUProgram(Program[HostMemory]):
         """Load the object and find the entry point."""
         if obj.code_format != CODE_FORMAT:
             raise KernelCallError(
-                f"kernel {obj.name}: CPU loads code of format '{CODE_FORMAT}', got '{obj.code_format}'"
+                f"kernel {obj.name}: CPU loads code of format '{CODE_FORMAT}', "
+                f"got '{obj.code_format}'"
             )
         self.name = obj.name
         self.signature = obj.signature
@@ -157,5 +159,6 @@ class CPUProgram(Program[HostMemory]):
     def _wrong_arguments(self, buffers: int, vals: Sequence[int]) -> KernelCallError:
         return KernelCallError(
             f"kernel {self.name} takes {len(self.signature.buffers)} buffers and "
-            f"{len(self.signature.vals)} integers of 64 bits; got {buffers} buffers and {tuple(vals)}"
+            f"{len(self.signature.vals)} integers of 64 bits; "
+            f"got {buffers} buffers and {tuple(vals)}"
         )

@@ -1,8 +1,8 @@
 """Memory for machine code that is never writable and executable at once (W^X).
 
-Life of a piece: mapped readable and writable, filled, then sealed, after which its code is read-execute and
-its constants read-only. One class per operating system; Linux is tested here, macOS and Windows are written
-to their documented calls.
+Life of a piece: mapped readable and writable, filled, then sealed, after which its code is
+read-execute and its constants read-only. One class per operating system; Linux is tested here,
+macOS and Windows are written to their documented calls.
 """
 
 from __future__ import annotations
@@ -105,7 +105,9 @@ class PosixExecutableMemory(ExecutableMemory):
         flags = self.map_flags | (self.map_32bit if low else 0)
         address = _posix().mmap(None, self.size, Protection.READ_WRITE.value, flags, -1, 0)
         if address in (None, ctypes.c_void_p(-1).value):
-            raise ExecutableMemoryError(ctypes.get_errno(), f"mmap of {self.size} bytes for code failed")
+            raise ExecutableMemoryError(
+                ctypes.get_errno(), f"mmap of {self.size} bytes for code failed"
+            )
         return int(address)
 
     def _protect(self, segment: Segment) -> None:
@@ -113,7 +115,8 @@ class PosixExecutableMemory(ExecutableMemory):
         if _posix().mprotect(start, segment.size, segment.protection.value) != 0:
             raise ExecutableMemoryError(
                 ctypes.get_errno(),
-                f"mprotect to {segment.protection.name} failed; does a security policy forbid code at run time?",
+                f"mprotect to {segment.protection.name} failed; "
+                "does a security policy forbid code at run time?",
             )
 
     def _unmap(self, address: int) -> None:
@@ -123,11 +126,13 @@ class PosixExecutableMemory(ExecutableMemory):
         if platform.machine() in ("aarch64", "arm64"):
             # libgcc's function for it; compilers emit the same call for __builtin___clear_cache.
             libgcc = ctypes.CDLL("libgcc_s.so.1")
-            libgcc.__clear_cache(ctypes.c_void_p(self.address), ctypes.c_void_p(self.address + self.size))
+            libgcc.__clear_cache(
+                ctypes.c_void_p(self.address), ctypes.c_void_p(self.address + self.size)
+            )
 
 
 class MacExecutableMemory(PosixExecutableMemory):
-    """macOS: MAP_JIT memory, whose write permission is switched for each thread on Apple silicon."""
+    """macOS: MAP_JIT memory; Apple silicon switches its write permission by thread."""
 
     map_flags = PosixExecutableMemory.map_flags | 0x0800  # MAP_JIT
 
@@ -136,7 +141,9 @@ class MacExecutableMemory(PosixExecutableMemory):
         self._protection_at_map = 7 if self._switched else Protection.READ_WRITE.value
         address = _posix().mmap(None, self.size, self._protection_at_map, self.map_flags, -1, 0)
         if address in (None, ctypes.c_void_p(-1).value):
-            raise ExecutableMemoryError(ctypes.get_errno(), f"mmap of {self.size} bytes for code failed")
+            raise ExecutableMemoryError(
+                ctypes.get_errno(), f"mmap of {self.size} bytes for code failed"
+            )
         if self._switched:
             # On Apple silicon the hardware refuses writing and executing at once, thread by thread.
             ctypes.CDLL(None).pthread_jit_write_protect_np(0)

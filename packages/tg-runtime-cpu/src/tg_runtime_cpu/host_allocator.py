@@ -1,4 +1,4 @@
-"""Memory of the CPU device: aligned host memory, large pieces on huge pages, freed pieces reused."""
+"""Memory of the CPU device: aligned, large pieces on huge pages, freed pieces reused."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ import mmap
 import os
 
 from tg_ir.device import BufferSpec, HostVisible, LRUAllocator
+
 from tg_runtime_cpu.host_view import address_of, host_view
 
 ALIGNMENT = 64  # a cache line, and the widest vector register
 HUGE_PAGE = 2 << 20
 
-# Fresh 4 KiB pages are touched at 3 GB/s, huge ones at 22-25 GB/s (measured): worth it from one page on.
+# Fresh 4 KiB pages are touched at 3 GB/s, huge ones at 22-25 GB/s (measured): worth it from one
+# page on.
 HUGE_FROM = HUGE_PAGE
 
 # A process whose sizes keep changing would otherwise keep every size it ever used.
@@ -37,7 +39,7 @@ class HostMemory:
 
 
 class HostAllocator(LRUAllocator[HostMemory]):
-    """Allocates from the host's own memory; everything is addressable, nothing is copied to be read."""
+    """Allocates from the host's own memory, which needs no copy to be read."""
 
     supports_transfer = True
     supports_as_buffer = True

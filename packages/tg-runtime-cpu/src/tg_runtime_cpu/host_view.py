@@ -6,7 +6,8 @@ import ctypes
 
 _WRITABLE = 0x200  # PyBUF_WRITE
 
-# Made by the C API rather than as a ctypes array, because `c_ubyte * n` makes a new class for each n.
+# Made by the C API rather than as a ctypes array, because `c_ubyte * n` makes a new class for each
+# n.
 _from_memory = ctypes.pythonapi.PyMemoryView_FromMemory
 _from_memory.restype = ctypes.py_object
 _from_memory.argtypes = (ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_int)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from tg_ir.device import Compiled, DeviceCapabilities
+
 from tg_runtime_cpu.cpu_graph import CPUGraph
 from tg_runtime_cpu.cpu_program import CPUProgram
 from tg_runtime_cpu.host_allocator import ALIGNMENT, HostAllocator, HostMemory
 
 
 class CPUDevice(Compiled[HostMemory]):
-    """All cores of this machine as one device; `CPU:1`, `CPU:2`, ... are further names for the same cores.
+    """All cores of this machine; `CPU:1`, `CPU:2`, ... are further names for them.
 
     Args:
         device: canonical name.

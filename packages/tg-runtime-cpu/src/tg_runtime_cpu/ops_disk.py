@@ -5,15 +5,23 @@ from __future__ import annotations
 import mmap
 from pathlib import Path
 
-from tg_ir.device import BufferSpec, Compiled, DeviceCapabilities, Program, TinyELF, UnsupportedByDevice
+from tg_ir.device import (
+    BufferSpec,
+    Compiled,
+    DeviceCapabilities,
+    Program,
+    TinyELF,
+    UnsupportedByDevice,
+)
+
 from tg_runtime_cpu.view_allocator import ViewAllocator, ViewMemory
 
 
 class DiskAllocator(ViewAllocator):
     """Every buffer begins at the start of the file; use views for parts of it.
 
-    A buffer that is longer than the file makes it longer, and a file that does not exist is made. A file that
-    may not be written is mapped read-only, and writing to its buffers is refused.
+    A buffer that is longer than the file makes it longer, and a file that does not exist is made.
+    A file that may not be written is mapped read-only, and writing to its buffers is refused.
 
     Args:
         device: canonical name, for messages.
@@ -28,7 +36,9 @@ class DiskAllocator(ViewAllocator):
 
     def _alloc(self, size: int, options: BufferSpec) -> ViewMemory:
         if options.external_ptr is not None:
-            raise UnsupportedByDevice(f"{self.device} maps a file; external_ptr has no meaning there")
+            raise UnsupportedByDevice(
+                f"{self.device} maps a file; external_ptr has no meaning there"
+            )
         return super()._alloc(size, options)
 
     def _allocate(self, size: int) -> memoryview:
@@ -89,4 +99,6 @@ class DISKDevice(Compiled[ViewMemory]):
 
 
 def _refuse_program(obj: TinyELF) -> Program[ViewMemory]:
-    raise UnsupportedByDevice(f"DISK runs no kernels, so not '{obj.name}'; copy to another device first")
+    raise UnsupportedByDevice(
+        f"DISK runs no kernels, so not '{obj.name}'; copy to another device first"
+    )

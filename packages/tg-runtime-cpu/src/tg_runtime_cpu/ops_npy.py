@@ -1,10 +1,13 @@
-"""The NPY device: memory that is numpy arrays. It runs no programs. The only file here that imports numpy."""
+"""The NPY device: memory that is numpy arrays. It runs no programs.
+
+This is the only file of the package that imports numpy.
+"""
 
 from __future__ import annotations
 
 import numpy as np
-
 from tg_ir.device import Compiled, DeviceCapabilities, Program, TinyELF, UnsupportedByDevice
+
 from tg_runtime_cpu.view_allocator import ViewAllocator, ViewMemory
 
 
@@ -34,9 +37,13 @@ class NPYDevice(Compiled[ViewMemory]):
             NumpyAllocator(device),
             renderers=(),
             runtime=_refuse_program,
-            capabilities=DeviceCapabilities(runs_programs=False, host_memory=True, max_alignment=16),
+            capabilities=DeviceCapabilities(
+                runs_programs=False, host_memory=True, max_alignment=16
+            ),
         )
 
 
 def _refuse_program(obj: TinyELF) -> Program[ViewMemory]:
-    raise UnsupportedByDevice(f"NPY runs no kernels, so not '{obj.name}'; copy to another device first")
+    raise UnsupportedByDevice(
+        f"NPY runs no kernels, so not '{obj.name}'; copy to another device first"
+    )

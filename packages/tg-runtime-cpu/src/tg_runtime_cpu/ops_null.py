@@ -1,4 +1,4 @@
-"""The NULL device: allocates nothing and runs nothing, but counts. For tests of everything up to the launch."""
+"""The NULL device: allocates and runs nothing, but counts; for tests up to the launch."""
 
 from __future__ import annotations
 

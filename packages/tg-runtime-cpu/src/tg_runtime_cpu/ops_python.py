@@ -1,4 +1,4 @@
-"""The PYTHON device: runs linear kernels by evaluating them. Slow and exact, the reference for the others."""
+"""The PYTHON device: evaluates linear kernels. Slow and exact, the reference for others."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from time import perf_counter
 from tg_ir.device import Compiled, DeviceCapabilities, LaunchSize, Program, TinyELF
 from tg_ir.graph.evaluate import run_linear_kernel
 from tg_ir.graph.text import parse
+
 from tg_runtime_cpu.errors import KernelCallError
 from tg_runtime_cpu.view_allocator import ViewAllocator, ViewMemory
 
@@ -38,7 +39,8 @@ class PythonProgram(Program[ViewMemory]):
         """Parse the text."""
         if obj.code_format != CODE_FORMAT:
             raise KernelCallError(
-                f"kernel {obj.name}: PYTHON runs code of format '{CODE_FORMAT}', got '{obj.code_format}'"
+                f"kernel {obj.name}: PYTHON runs code of format '{CODE_FORMAT}', "
+                f"got '{obj.code_format}'"
             )
         self.name = obj.name
         self.signature = obj.signature

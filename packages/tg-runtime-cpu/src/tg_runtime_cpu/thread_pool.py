@@ -1,7 +1,7 @@
 """Worker threads that run parts of one kernel at the same time.
 
-The kernel is machine code called through ctypes, which releases the interpreter lock, so Python threads run
-it in parallel. There is one pool a process; a forked child makes its own.
+The kernel is machine code called through ctypes, which releases the interpreter lock, so Python
+threads run it in parallel. There is one pool a process; a forked child makes its own.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tg_ir.device import Allocator, BufferSpec, HostVisible
+
 from tg_runtime_cpu.host_view import host_view
 
 _FREED = memoryview(b"")

@@ -1,5 +1,14 @@
-"""Devices that drive an accelerator. None is offered yet: this is the list of what is planned, in order."""
+"""Devices that drive an accelerator.
 
-from tg_runtime_gpu.planned_devices import PLANNED_DEVICES, PlannedDevice
+This version holds the list of devices that will live here. None is implemented, so none is
+advertised under the entry point group `tg.runtimes`.
+"""
 
-__all__ = ["PLANNED_DEVICES", "PlannedDevice"]
+from __future__ import annotations
+
+from typing import Final
+
+__all__ = ["RESERVED_DEVICES"]
+
+RESERVED_DEVICES: Final = ("CL", "WEBGPU", "CUDA", "METAL", "HIP", "NV", "AMD", "QCOM", "DSP")
+"""Device names that this package will advertise, in the order in which they are planned."""

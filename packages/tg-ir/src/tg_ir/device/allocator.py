@@ -1,7 +1,7 @@
 """The contract of device memory: `BufferSpec`, `Allocator` with its hooks, and `LRUAllocator`.
 
-A device writes the hooks `_alloc _free _copyin _copyout _map _unmap _offset` and declares what else it can
-do. Accounting, the error of a full device, caching and thread safety are here, once.
+A device writes the hooks `_alloc _free _copyin _copyout _map _unmap _offset` and declares what
+else it can do. Accounting, the error of a full device, caching and thread safety are here, once.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ HandleT = TypeVar("HandleT")
 
 @dataclass(frozen=True)
 class BufferSpec:
-    """How a piece of memory should be allocated; a device may ignore a wish, never `external_ptr`."""
+    """How to allocate; a device may ignore any of it but `external_ptr`."""
 
     uncached: bool = False  # not through the processor's caches
     cpu_access: bool = False  # device memory that the host can address
@@ -58,7 +58,8 @@ class HostVisible(Protocol):
 class Allocator(ABC, Generic[HandleT]):
     """Memory of one device.
 
-    Subclasses write the hooks; users call `alloc`, `free` and `map`, which may be called from any thread.
+    Subclasses write the hooks; users call `alloc`, `free` and `map`, which may be called from any
+    thread.
 
     Args:
         device: canonical name of the device, for messages.
@@ -76,8 +77,9 @@ class Allocator(ABC, Generic[HandleT]):
         self.default_buffer_spec = default_buffer_spec
         self._bytes_in_use = 0
         self._lock = threading.Lock()
-        # A buffer may be freed by the garbage collector in the middle of `alloc`, in the same thread:
-        # `free` only appends here (one atomic step) and whoever holds the lock next does the work.
+        # A buffer may be freed by the garbage collector in the middle of `alloc`, in the same
+        # thread: `free` only appends here (one atomic step) and whoever holds the lock next does
+        # the work.
         self._pending_frees: deque[tuple[HandleT, int, BufferSpec]] = deque()
         _ALLOCATORS.add(self)
 
@@ -99,7 +101,9 @@ class Allocator(ABC, Generic[HandleT]):
             OutOfDeviceMemory: the device is full; the next allocation works.
         """
         if size <= 0:
-            raise BufferSizeError(f"{self.device}: cannot allocate {size} bytes; expected a size > 0")
+            raise BufferSizeError(
+                f"{self.device}: cannot allocate {size} bytes; expected a size > 0"
+            )
         spec = self.default_buffer_spec if options is None else options
         with self._lock:
             self._release_pending()
@@ -114,7 +118,9 @@ class Allocator(ABC, Generic[HandleT]):
 
     def free(self, handle: HandleT, size: int, options: BufferSpec | None = None) -> None:
         """Give back what `alloc(size, options)` returned; the handle must not be used again."""
-        self._pending_frees.append((handle, size, self.default_buffer_spec if options is None else options))
+        self._pending_frees.append(
+            (handle, size, self.default_buffer_spec if options is None else options)
+        )
         self._drain_pending_frees()
         if listening():
             emit(BufferFreed(self.device, size))
@@ -152,7 +158,7 @@ class Allocator(ABC, Generic[HandleT]):
         return self._as_buffer(handle)
 
     def transfer(self, dest: HandleT, src: HandleT, size: int, source_device: str) -> None:
-        """Copy `size` bytes from a handle of `source_device` directly. Needs `supports_transfer`."""
+        """Copy `size` bytes from a handle of `source_device`. Needs `supports_transfer`."""
         self._transfer(dest, src, size, source_device)
 
     # Hooks that every device writes.
@@ -181,7 +187,8 @@ class Allocator(ABC, Generic[HandleT]):
 
     def _map(self, memory: HostVisible) -> HandleT:
         raise UnsupportedByDevice(
-            f"{self.device} cannot reach memory of {memory.device}; copy it with `.to({self.device!r})`"
+            f"{self.device} cannot reach memory of {memory.device}; "
+            f"copy it with `.to({self.device!r})`"
         )
 
     def _unmap(self, handle: HandleT) -> None:
@@ -209,7 +216,8 @@ class Allocator(ABC, Generic[HandleT]):
         self._free(handle, options)
 
     def _drain_pending_frees(self) -> None:
-        # Looped, because another thread may append between our last look and the release of the lock.
+        # Looped, because another thread may append between our last look and the release of the
+        # lock.
         while self._pending_frees and self._lock.acquire(blocking=False):
             try:
                 self._release_pending()
@@ -231,8 +239,8 @@ class Allocator(ABC, Generic[HandleT]):
 class LRUAllocator(Allocator[HandleT]):
     """An allocator that keeps freed memory by `(size, options)` and hands it out again.
 
-    `LRU=0` turns that off. When the device is full it empties its cache and tries once more. Above `cache_limit` bytes the memory
-    that was unused longest goes back to the system.
+    `LRU=0` turns that off. When the device is full it empties its cache and tries once more. Above
+    `cache_limit` bytes the memory that was unused longest goes back to the system.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
-"""What code generation hands to a device: `TinyELF`, a kernel's binary, and `LinearProgram`, a whole program.
+"""What code generation hands over: `TinyELF`, one kernel, and `LinearProgram`, all of them.
 
-Plain frozen dataclasses, the same for eager mode, the JIT and exported files. The written form is in
-`artifact_file`; running one is `execute`.
+Plain frozen dataclasses, the same for eager mode, the JIT and exported files. The written form is
+in `artifact_file`; running one is `execute`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ FORMAT_VERSION = 1
 """Version of the written form. Files of earlier versions keep loading."""
 
 BufferRole: TypeAlias = Literal["input", "temporary", "constant"]
-"""Who brings the memory: the caller of each run (results included), the executor, or the program itself."""
+"""Who brings the memory: the caller of each run (results too), the executor, the program."""
 
 
 @dataclass(frozen=True)
@@ -39,8 +39,8 @@ class KernelSignature:
 class TinyELF:
     """A compiled kernel.
 
-    `code` is what the device loads, in the format that `code_format` names (`elf` a relocatable ELF object,
-    `text` the text form of a linear kernel, `ptx`, ...).
+    `code` is what the device loads, in the format that `code_format` names (`elf` a relocatable
+    ELF object, `text` the text form of a linear kernel, `ptx`, ...).
     """
 
     name: str  # symbol of the entry point
@@ -54,9 +54,9 @@ class TinyELF:
 class BufferDecl:
     """A buffer of a program.
 
-    Temporaries that the memory planner placed share an arena: one allocation a device and arena number, in
-    which this buffer starts at `offset`. `arena` is None for a temporary that has its own allocation.
-    The target of a `View` step is a temporary too, and gets no memory.
+    Temporaries that the memory planner placed share an arena: one allocation a device and arena
+    number, in which this buffer starts at `offset`. `arena` is None for a temporary that has its
+    own allocation. The target of a `View` step is a temporary too, and gets no memory.
     """
 
     nbytes: int
@@ -68,7 +68,7 @@ class BufferDecl:
 
 @dataclass(frozen=True)
 class Launch:
-    """Run a kernel. Cost fields are estimates for reports: floating point operations and bytes moved."""
+    """Run a kernel. `flops` and `bytes` moved are estimates for reports."""
 
     kernel: int  # index into LinearProgram.kernels
     buffers: tuple[int, ...]  # indices into LinearProgram.buffers, in PARAM order
@@ -123,7 +123,7 @@ class LinearProgram:
     name: str = "program"
 
     def input_indices(self) -> tuple[int, ...]:
-        """Return the indices of the buffers that the caller brings, in the order in which it gives them."""
+        """Return the indices of the buffers that the caller brings, in its order."""
         return self.indices_of("input")
 
     def indices_of(self, role: BufferRole) -> tuple[int, ...]:
@@ -141,7 +141,8 @@ class LinearProgram:
         constant_indices = self.indices_of("constant")
         if len(constant_indices) != len(self.constants):
             raise ProgramInputError(
-                f"{self.name}: {len(constant_indices)} constant buffers but contents of {len(self.constants)}"
+                f"{self.name}: {len(constant_indices)} constant buffers "
+                f"but contents of {len(self.constants)}"
             )
         for index, contents in zip(constant_indices, self.constants, strict=True):
             if len(contents) != self.buffers[index].nbytes:
@@ -160,7 +161,10 @@ class LinearProgram:
                 )
         if isinstance(step, Launch):
             self._verify_launch(where, step)
-        elif isinstance(step, Copy) and self.buffers[step.dest].nbytes != self.buffers[step.source].nbytes:
+        elif (
+            isinstance(step, Copy)
+            and self.buffers[step.dest].nbytes != self.buffers[step.source].nbytes
+        ):
             raise ProgramInputError(
                 f"{where}: source has {self.buffers[step.source].nbytes} bytes, "
                 f"destination {self.buffers[step.dest].nbytes}"
@@ -168,12 +172,15 @@ class LinearProgram:
 
     def _verify_launch(self, where: str, launch: Launch) -> None:
         if not 0 <= launch.kernel < len(self.kernels):
-            raise ProgramInputError(f"{where}: kernel {launch.kernel} of {len(self.kernels)} does not exist")
+            raise ProgramInputError(
+                f"{where}: kernel {launch.kernel} of {len(self.kernels)} does not exist"
+            )
         kernel = self.kernels[launch.kernel]
         expected = (len(kernel.signature.buffers), len(kernel.signature.vals))
         given = (len(launch.buffers), len(launch.vals))
         if expected != given:
             raise ProgramInputError(
-                f"{where}: kernel {kernel.name} takes {expected[0]} buffers and {expected[1]} integers, "
+                f"{where}: kernel {kernel.name} takes {expected[0]} buffers "
+                f"and {expected[1]} integers, "
                 f"the launch gives {given[0]} and {given[1]}"
             )

@@ -18,6 +18,7 @@ from tg_ir.device.artifact import (
     FORMAT_VERSION,
     BufferDecl,
     BufferParameter,
+    BufferRole,
     Copy,
     KernelSignature,
     Launch,
@@ -35,6 +36,12 @@ Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | float | bool | Non
 FORMAT_NAME = "tg-linear-program"
 _MANIFEST = "manifest.json"
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest date a zip can hold: no clock in the file
+
+_ROLES: dict[str, BufferRole] = {
+    "input": "input",
+    "temporary": "temporary",
+    "constant": "constant",
+}
 
 T = TypeVar("T")
 
@@ -83,7 +90,9 @@ def program_from_bytes(data: bytes, source: str = "bytes") -> LinearProgram:
     except ArtifactFormatError:
         raise
     except (zipfile.BadZipFile, KeyError, TypeError, ValueError, ProgramInputError) as error:
-        raise ArtifactFormatError(f"{source}: not a compiled program or damaged: {error}") from error
+        raise ArtifactFormatError(
+            f"{source}: not a compiled program or damaged: {error}"
+        ) from error
     return program
 
 
@@ -145,7 +154,9 @@ def _write_kernel(kernel: TinyELF) -> Json:
         "name": kernel.name,
         "code_format": kernel.code_format,
         "target": kernel.target,
-        "buffers": [[parameter.dtype, parameter.writable] for parameter in kernel.signature.buffers],
+        "buffers": [
+            [parameter.dtype, parameter.writable] for parameter in kernel.signature.buffers
+        ],
         "vals": list(kernel.signature.vals),
     }
 
@@ -179,10 +190,14 @@ def _write_exprs(exprs: Iterable[IntExpr]) -> list[Json]:
 
 
 def _write_expr(expr: IntExpr) -> Json:
-    return list(expr.to_json())
+    items: list[Json] = []
+    for item in expr.to_json():
+        items.append(dict(item) if isinstance(item, dict) else item)
+    return items
 
 
-# Reading. A wrong type raises TypeError, KeyError or ValueError, which the caller turns into one message.
+# Reading. A wrong type raises TypeError, KeyError or ValueError, which the caller turns into one
+# message.
 
 
 def _read_program(manifest: dict[str, Json], archive: zipfile.ZipFile) -> LinearProgram:
@@ -195,7 +210,9 @@ def _read_program(manifest: dict[str, Json], archive: zipfile.ZipFile) -> Linear
         kernels=tuple(kernels),
         steps=_read_all(manifest["steps"], _read_step),
         variables=_read_all(manifest["variables"], _read_variable),
-        constants=tuple(archive.read(_constant_path(i)) for i in range(_as_int(manifest["constants"]))),
+        constants=tuple(
+            archive.read(_constant_path(i)) for i in range(_as_int(manifest["constants"]))
+        ),
         name=_as_str(manifest["name"]),
     )
 
@@ -206,9 +223,9 @@ def _read_all(entries: Json, read: Callable[[Json], T]) -> tuple[T, ...]:
 
 def _read_buffer(entry: Json) -> BufferDecl:
     fields = _as_dict(entry)
-    role = fields["role"]
-    if role not in ("input", "temporary", "constant"):
-        raise ValueError(f"buffer role {role!r}")
+    role = _ROLES.get(_as_str(fields["role"]))
+    if role is None:
+        raise ValueError(f"buffer role {fields['role']!r}")
     arena = fields["arena"]
     return BufferDecl(
         nbytes=_as_int(fields["nbytes"]),

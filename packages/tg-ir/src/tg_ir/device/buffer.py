@@ -1,7 +1,7 @@
-"""`Buffer`: a piece of a device's memory, allocated when first needed and freed with its last reference.
+"""`Buffer`: a piece of a device's memory, from first use to the last reference.
 
-A view is a Buffer with a `base`: it holds no memory of its own and keeps its base alive. What the memory
-means (shape, order, versions) is not here.
+A view is a Buffer with a `base`: it holds no memory of its own and keeps its base alive. What the
+memory means (shape, order, versions) is not here.
 """
 
 from __future__ import annotations
@@ -63,7 +63,9 @@ class Buffer:
         self._offset_handle: tuple[Any, Any] | None = None  # of a view: (handle of the root, own)
         self._exports: list[weakref.ref[Any]] = []
         if size < 0 or dtype.itemsize <= 0:
-            raise BufferSizeError(f"a buffer of {size} x {dtype.name}; expected size >= 0, a sized dtype")
+            raise BufferSizeError(
+                f"a buffer of {size} x {dtype.name}; expected size >= 0, a sized dtype"
+            )
         self.device = canonical_device_name(device)
         self.size = size
         self.dtype = dtype
@@ -79,10 +81,13 @@ class Buffer:
     def _become_view(self, base: Buffer, offset: int) -> None:
         if offset < 0 or offset + self.nbytes > base.nbytes:
             raise BufferSizeError(
-                f"a view of {self.nbytes} bytes at byte {offset} leaves its base of {base.nbytes} bytes"
+                f"a view of {self.nbytes} bytes at byte {offset} "
+                f"leaves its base of {base.nbytes} bytes"
             )
         if base.device != self.device:
-            raise BufferSizeError(f"a view on {self.device} of a base on {base.device}; expected one device")
+            raise BufferSizeError(
+                f"a view on {self.device} of a base on {base.device}; expected one device"
+            )
         self.base = base.root
         self.offset = base.offset + offset
 
@@ -128,7 +133,7 @@ class Buffer:
         return self
 
     def deallocate(self) -> None:
-        """Free the memory now; views of it lose theirs. Without this it is freed with the last reference.
+        """Free the memory now rather than with the last reference; views of it lose theirs.
 
         Raises:
             BufferStateError: this is a view, it is not allocated, or a memoryview of it is in use.
@@ -159,7 +164,7 @@ class Buffer:
         return self._mapped[device][1]
 
     def view(self, size: int, dtype: DType, byte_offset: int) -> Buffer:
-        """Return a view of `size` elements of `dtype` that begins `byte_offset` bytes into this buffer.
+        """Return `size` elements of `dtype` that begin `byte_offset` bytes into this buffer.
 
         Raises:
             BufferSizeError: the view would leave this buffer.
@@ -197,7 +202,7 @@ class Buffer:
         return target
 
     def as_memoryview(self, allow_copy: bool = True) -> memoryview:
-        """Return the contents as bytes: the memory itself where the host can address it, else a copy.
+        """Return the bytes: the memory itself where the host can address it, else a copy.
 
         The memory stays alive as long as the memoryview does. It is writable.
 
@@ -270,17 +275,21 @@ class Buffer:
 
     def _checked_host_memory(self, memory: memoryview, use: str) -> memoryview:
         if not memory.c_contiguous:
-            raise BufferSizeError(f"{use} of {self!r}: host memory is not contiguous; copy it first")
+            raise BufferSizeError(
+                f"{use} of {self!r}: host memory is not contiguous; copy it first"
+            )
         if memory.nbytes != self.nbytes:
             raise BufferSizeError(
-                f"{use} of {self!r}: expected {self.nbytes} bytes of host memory, got {memory.nbytes}"
+                f"{use} of {self!r}: expected {self.nbytes} bytes of host memory, "
+                f"got {memory.nbytes}"
             )
         return memory.cast("B") if memory.nbytes else memoryview(bytearray())
 
     def _export(self, memory: memoryview) -> memoryview:
         if memory.readonly:  # of a file that cannot be written; it holds its own mapping
             return memory
-        # A ctypes array can carry a reference, a memoryview cannot: this one keeps the buffer alive.
+        # A ctypes array can carry a reference, a memoryview cannot: this one keeps the buffer
+        # alive.
         array = (ctypes.c_ubyte * self.nbytes).from_buffer(memory)
         array.owner = self  # type: ignore[attr-defined]  # ctypes arrays take attributes
         exports = self.root._exports

@@ -54,7 +54,7 @@ class UnboundVariableError(TgError, KeyError):
 
 
 class ProgramInputError(TgError, ValueError):
-    """The buffers or variable values given to a compiled program are not the ones it was made for."""
+    """A compiled program is inconsistent, or gets buffers or values it was not made for."""
 
 
 class ArtifactFormatError(TgError, ValueError):

@@ -1,7 +1,7 @@
 """`Executor`: runs a `LinearProgram` on opened devices, as often as wanted, with whatever inputs.
 
-It walks no UOps. What depends on neither inputs nor variables is prepared once; a run changes only what
-differs from the last run, and hands runs of launches to the device's graph where there is one.
+It walks no UOps. What depends on neither inputs nor variables is prepared once; a run changes only
+what differs from the last run, and hands runs of launches to the device's graph where there is one.
 """
 
 from __future__ import annotations
@@ -138,7 +138,8 @@ class Executor:
             if bounds.name not in var_values:
                 given = ", ".join(sorted(var_values)) or "none"
                 raise ProgramInputError(
-                    f"{self.program.name}: no value for the variable '{bounds.name}'; given: {given}"
+                    f"{self.program.name}: no value for the variable '{bounds.name}'; "
+                    f"given: {given}"
                 )
             value = var_values[bounds.name]
             if not bounds.minimum <= value <= bounds.maximum:

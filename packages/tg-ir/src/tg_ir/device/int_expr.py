@@ -1,8 +1,8 @@
-"""Integer expressions for launch sizes: what a run-time machine needs of symbolic shapes, and no more.
+"""Integer expressions for launch sizes: all that running needs of symbolic shapes.
 
-An expression is a tree of frozen dataclasses over constants and named variables. It is evaluated against
-the values of one run, and written to a manifest as a flat postfix list, so no depth of tree recurses.
-Simplification is not here: the compiler did it before it made these.
+An expression is a tree of frozen dataclasses over constants and named variables. It is evaluated
+against the values of one run, and written to a manifest as a flat postfix list, so no depth of
+tree recurses. Simplification is not here: the compiler did it before it made these.
 """
 
 from __future__ import annotations
@@ -182,9 +182,13 @@ def int_expr_from_json(items: Sequence[object]) -> IntExpr:
             right = stack.pop()
             stack.append(_CLASSES[item](stack.pop(), right))
         else:
-            raise ArtifactFormatError(f"integer expression {items!r}: {item!r} is not expected here")
+            raise ArtifactFormatError(
+                f"integer expression {items!r}: {item!r} is not expected here"
+            )
     if len(stack) != 1:
-        raise ArtifactFormatError(f"integer expression {items!r}: {len(stack)} values, expected one")
+        raise ArtifactFormatError(
+            f"integer expression {items!r}: {len(stack)} values, expected one"
+        )
     return stack[0]
 
 

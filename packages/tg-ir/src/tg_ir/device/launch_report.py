@@ -1,4 +1,4 @@
-"""The line that `DEBUG=2` prints for each kernel and copy: where, what, memory, time, GFLOPS, GB/s."""
+"""The line that `DEBUG=2` prints for each launch: where, what, memory, time, rates."""
 
 from __future__ import annotations
 

@@ -28,9 +28,7 @@ class PreparedLaunch:
         flops, nbytes: estimates for this run.
     """
 
-    def __init__(
-        self, step: Launch, name: str, device: AnyCompiled, program: Program[Any]
-    ) -> None:
+    def __init__(self, step: Launch, name: str, device: AnyCompiled, program: Program[Any]) -> None:
         """Keep the parts; nothing is bound yet."""
         self.step = step
         self.name = name
@@ -54,7 +52,9 @@ class PreparedLaunch:
         """Evaluate everything that depends on variables."""
         step = self.step
         self.global_size = _evaluate_all(step.global_size, values)
-        self.local_size = None if step.local_size is None else _evaluate_all(step.local_size, values)
+        self.local_size = (
+            None if step.local_size is None else _evaluate_all(step.local_size, values)
+        )
         self.vals = _evaluate_all(step.vals, values)
         self.flops = step.flops.evaluate(values)
         self.nbytes = step.bytes.evaluate(values)

@@ -1,7 +1,8 @@
 """Which devices exist, found by entry point: list (metadata only), load (imports), open (may fail).
 
-An entry of the group `tg.runtimes` names one device class (`CPU = "package.ops_cpu:CPUDevice"`), or a package
-whose `ops_<name>.py` files each hold a `<NAME>Device`; those are listed without being imported.
+An entry of the group `tg.runtimes` names one device class (`CPU = "package.ops_cpu:CPUDevice"`),
+or a package whose `ops_<name>.py` files each hold a `<NAME>Device`; those are listed without being
+imported.
 """
 
 from __future__ import annotations
@@ -30,7 +31,9 @@ ENTRY_POINT_GROUP = "tg.runtimes"
 DEFAULT_ORDER = ("METAL", "AMD", "NV", "CUDA", "QCOM", "CL", "CPU", "DSP", "WEBGPU")
 """Without DEV the first of these that opens is taken."""
 
-_PACKAGE_OF = dict.fromkeys(("CPU", "PYTHON", "NULL", "DISK", "NPY"), "tg-runtime-cpu") | dict.fromkeys(
+_PACKAGE_OF = dict.fromkeys(
+    ("CPU", "PYTHON", "NULL", "DISK", "NPY"), "tg-runtime-cpu"
+) | dict.fromkeys(
     ("CL", "WEBGPU", "CUDA", "METAL", "HIP", "NV", "AMD", "QCOM", "DSP"), "tg-runtime-gpu"
 )
 
@@ -116,7 +119,7 @@ def opened_devices() -> tuple[AnyCompiled, ...]:
 
 
 def default_device_name() -> str:
-    """Return the first device of `DEFAULT_ORDER` that opens; a software adapter never wins over CPU.
+    """Return the first of `DEFAULT_ORDER` that opens, software adapters last.
 
     Raises:
         DeviceOpenError: none opens; the message has the reason of each.
@@ -142,7 +145,7 @@ def default_device_name() -> str:
 
 
 def canonical_device_name(name: str) -> str:
-    """Return the one name of a device: upper case, without `:0`. A path after `DISK:` stays as it is.
+    """Return the one name of a device: upper case, without `:0`, a path unchanged.
 
     Raises:
         UnknownDeviceError: `name` is no device name.
@@ -150,7 +153,8 @@ def canonical_device_name(name: str) -> str:
     kind, colon, rest = name.partition(":")
     if not kind.isidentifier():
         raise UnknownDeviceError(
-            f"'{name}' is no device name; expected a name and perhaps an index, such as CPU or CPU:1"
+            f"'{name}' is no device name; expected a name and perhaps an index, "
+            "such as CPU or CPU:1"
         )
     kind = kind.upper()
     if not colon or rest == "0":
@@ -170,7 +174,8 @@ def register_device(name: str, cls: type[AnyCompiled]) -> None:
     entry = DeviceEntry(canonical, f"{cls.__module__} (this process)", cls.__module__, cls.__name__)
     if (known := list_devices().get(canonical)) is not None:
         raise DeviceConflictError(
-            f"device '{canonical}' is offered by two packages: {known.distribution} and {entry.distribution}"
+            f"device '{canonical}' is offered by two packages: {known.distribution} "
+            f"and {entry.distribution}"
         )
     _REGISTERED[canonical] = entry
     _REGISTERED_CLASSES[canonical] = cls

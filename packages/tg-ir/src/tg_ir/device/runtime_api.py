@@ -1,7 +1,8 @@
-"""The contract of a runtime: `Compiled` (a device), `Program` (a loaded kernel), `DeviceGraph` (many launches).
+"""The contract of a runtime: `Compiled`, a device; `Program`, a kernel; `DeviceGraph`, many.
 
-A runtime package implements these and advertises its devices by entry point; memory is in `allocator`,
-what a device declares about itself in `capabilities`, the binary it receives in `artifact`.
+A runtime package implements these and advertises its devices by entry point; memory is in
+`allocator`, what a device declares about itself in `capabilities`, the binary it receives in
+`artifact`.
 """
 
 from __future__ import annotations
@@ -41,7 +42,8 @@ class Program(ABC, Generic[HandleT]):
 
         Args:
             buffers: memory of the device, in the order of the kernel's parameters.
-            global_size: extents of the launch grid; on CPU the first is the extent of the THREAD axis.
+            global_size: extents of the launch grid; on CPU the first is the extent of the THREAD
+            axis.
             local_size: extents of a work-group; None where the device has none.
             vals: the kernel's integer arguments, in order.
             wait: wait for the end.
@@ -53,7 +55,7 @@ class Program(ABC, Generic[HandleT]):
 
 @dataclass(frozen=True)
 class GraphLaunch:
-    """One launch of a device graph: which program, with which entries of the graph's handle table."""
+    """One launch of a device graph: a program and entries of the graph's handle table."""
 
     program: Program[Any]
     slots: tuple[int, ...]  # position in the handle table of each kernel parameter
@@ -78,7 +80,9 @@ class DeviceGraph(ABC, Generic[HandleT]):
         """Run every launch; return the seconds it took if `wait`, else None."""
 
 
-GraphFactory: TypeAlias = Callable[["Compiled[Any]", Sequence[GraphLaunch], Sequence[Any]], DeviceGraph[Any]]
+GraphFactory: TypeAlias = Callable[
+    ["Compiled[Any]", Sequence[GraphLaunch], Sequence[Any]], DeviceGraph[Any]
+]
 """Makes a graph from a device, its launches, and the first handle of every slot."""
 
 
@@ -134,7 +138,7 @@ class Compiled(Generic[HandleT]):
         """Wait until everything launched so far has run; a synchronous device has nothing to do."""
 
     def count(self) -> int:
-        """Return how many devices of this kind the machine has; `CPU:0` ... `CPU:n-1` can be opened."""
+        """Return how many devices of this kind the machine has: `CPU:0` to `CPU:n-1`."""
         return 1
 
     def finalize(self) -> None:

@@ -1,6 +1,7 @@
 """Read a relocatable ELF64 object: its sections, symbols and relocations, as plain data.
 
-Layout from the System V ABI (gABI), chapters "Object Files" and "Relocation". Nothing is loaded here.
+Layout from the System V ABI (gABI), chapters "Object Files" and "Relocation". Nothing is loaded
+here.
 """
 
 from __future__ import annotations
@@ -100,14 +101,18 @@ def parse_object(data: bytes) -> ObjectFile:
     try:
         return _parse(data)
     except (struct.error, IndexError, UnicodeDecodeError) as error:
-        raise ObjectFileError(f"object file of {len(data)} bytes is truncated or damaged: {error}") from error
+        raise ObjectFileError(
+            f"object file of {len(data)} bytes is truncated or damaged: {error}"
+        ) from error
 
 
 def _parse(data: bytes) -> ObjectFile:
     if data[:4] != b"\x7fELF":
         raise ObjectFileError(f"no ELF object: it begins with {data[:4]!r}; expected b'\\x7fELF'")
     if data[4:6] != b"\x02\x01":
-        raise ObjectFileError("ELF object is not 64-bit little-endian, the only kind that is loaded here")
+        raise ObjectFileError(
+            "ELF object is not 64-bit little-endian, the only kind that is loaded here"
+        )
     fields = _HEADER.unpack_from(data)
     file_type, machine, headers_at, header_size, count, names_index = (
         fields[1],
@@ -119,12 +124,15 @@ def _parse(data: bytes) -> ObjectFile:
     )
     if file_type != _RELOCATABLE:
         raise ObjectFileError(
-            f"ELF file of type {file_type}; expected a relocatable object (type 1), as `cc -c` makes"
+            f"ELF file of type {file_type}; "
+            "expected a relocatable object (type 1), as `cc -c` makes"
         )
     headers = [_read_section_header(data, headers_at + i * header_size) for i in range(count)]
     names = _contents(data, headers[names_index])
     sections = tuple(_read_section(data, header, names) for header in headers)
-    return ObjectFile(machine, sections, _read_symbols(data, headers), _read_relocations(data, headers))
+    return ObjectFile(
+        machine, sections, _read_symbols(data, headers), _read_relocations(data, headers)
+    )
 
 
 def _read_section_header(data: bytes, offset: int) -> _SectionHeader:
@@ -137,7 +145,9 @@ def _contents(data: bytes, header: _SectionHeader) -> bytes:
     if header.type == _TYPE_NO_BITS:
         return b""
     if header.offset + header.size > len(data):
-        raise ObjectFileError(f"a section ends at {header.offset + header.size} of {len(data)} bytes")
+        raise ObjectFileError(
+            f"a section ends at {header.offset + header.size} of {len(data)} bytes"
+        )
     return data[header.offset : header.offset + header.size]
 
 

@@ -1,4 +1,4 @@
-"""Addresses of the functions that compiled kernels call: libm, memcpy and friends, compiler run-time support."""
+"""Addresses of the functions that kernels call: libm, memcpy, the compiler's own support."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _libraries: list[ctypes.CDLL] = []
 
 
 def external_address(name: str) -> int:
-    """Return the address of a function of the C library, the maths library or the compiler's support library.
+    """Return the address of a function of the C, maths or compiler support library.
 
     Raises:
         UnresolvedSymbolError: no library of this machine offers it.

@@ -1,4 +1,4 @@
-"""Load a relocatable object into this process: place its sections, resolve its symbols, patch, seal.
+"""Load a relocatable object into this process: place sections, resolve symbols, patch, seal.
 
 Sections go into three runs of pages, code (with stubs for far calls), constants (with the table of
 addresses), and data, so that each run gets one protection and none is writable and executable.
@@ -111,7 +111,9 @@ def load_object(data: bytes) -> LoadedObject:
     for index, start in layout.section_at.items():
         contents = obj.sections[index].contents
         view[start : start + len(contents)] = contents
-    addresses = [_address_of(symbol, index, layout, memory) for index, symbol in enumerate(obj.symbols)]
+    addresses = [
+        _address_of(symbol, index, layout, memory) for index, symbol in enumerate(obj.symbols)
+    ]
     _fill_indirections(view, layout, rules, addresses)
     for relocation in obj.relocations:
         _relocate(view, relocation, rules, layout, memory.address, addresses)
@@ -129,10 +131,14 @@ def _rules_for(obj: ObjectFile) -> RelocationRules:
     host = platform.machine().lower()
     rules = _RULES.get(host)
     if rules is None:
-        raise ObjectFileError(f"no loader for this machine '{host}'; loaders: {', '.join(sorted(_RULES))}")
+        raise ObjectFileError(
+            f"no loader for this machine '{host}'; loaders: {', '.join(sorted(_RULES))}"
+        )
     if rules.machine != obj.machine:
         made_for = MACHINE_NAMES.get(obj.machine, f"machine {obj.machine}")
-        raise ObjectFileError(f"the object is for {made_for}, this machine is {host}; compile for {host}")
+        raise ObjectFileError(
+            f"the object is for {made_for}, this machine is {host}; compile for {host}"
+        )
     return rules
 
 
@@ -158,21 +164,32 @@ def _plan(obj: ObjectFile, rules: RelocationRules) -> _Layout:
 def _place_sections(obj: ObjectFile, layout: _Layout, wanted: int) -> None:
     for index, section in enumerate(obj.sections):
         if not section.is_loaded or section.flags & (SECTION_EXECUTE | SECTION_WRITE) != wanted:
-            if section.is_loaded and section.flags & SECTION_EXECUTE and section.flags & SECTION_WRITE:
-                raise ObjectFileError(f"section {section.name} is writable and executable; W^X forbids it")
+            if (
+                section.is_loaded
+                and section.flags & SECTION_EXECUTE
+                and section.flags & SECTION_WRITE
+            ):
+                raise ObjectFileError(
+                    f"section {section.name} is writable and executable; W^X forbids it"
+                )
             continue
         layout.section_at[index] = layout.place(section.size, section.alignment)
 
 
-def _symbols_with_indirection(obj: ObjectFile, rules: RelocationRules) -> tuple[list[int], list[int]]:
-    """Return the symbols that may need a stub and those that need an entry in the table, in order."""
+def _symbols_with_indirection(
+    obj: ObjectFile, rules: RelocationRules
+) -> tuple[list[int], list[int]]:
+    """Return the symbols that may need a stub, and those that need a table entry."""
     far: dict[int, None] = {}
     indirect: dict[int, None] = {}
     for relocation in obj.relocations:
         rules.name_of(relocation.kind)  # refuses an unknown one before anything is mapped
         if relocation.kind in rules.through_table:
             indirect[relocation.symbol] = None
-        elif relocation.kind in rules.calls and obj.symbols[relocation.symbol].section == SYMBOL_UNDEFINED:
+        elif (
+            relocation.kind in rules.calls
+            and obj.symbols[relocation.symbol].section == SYMBOL_UNDEFINED
+        ):
             far[relocation.symbol] = None
     return list(far), list(indirect)
 
@@ -184,7 +201,8 @@ def _address_of(symbol: Symbol, index: int, layout: _Layout, memory: ExecutableM
         return memory.address + layout.common_at[index]
     if symbol.section == SYMBOL_UNDEFINED and symbol.name:
         return external_address(symbol.name)
-    # An absolute value, or a symbol of a section that is not loaded, which nothing loaded refers to.
+    # An absolute value, or a symbol of a section that is not loaded, which nothing loaded refers
+    # to.
     return symbol.value if symbol.section == SYMBOL_ABSOLUTE else 0
 
 

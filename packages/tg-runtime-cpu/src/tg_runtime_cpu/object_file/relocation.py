@@ -1,4 +1,4 @@
-"""What a machine must say so that the loader can patch its code, and the checks that all machines share."""
+"""What a machine says so that the loader can patch its code, and the checks all share."""
 
 from __future__ import annotations
 
@@ -52,11 +52,14 @@ class RelocationRules(ABC):
         if kind not in self.names:
             raise ObjectFileError(
                 f"relocation type {kind} of machine {self.machine} is not known to the loader; "
-                f"known: {', '.join(self.names.values())}; compile with -fPIC -fno-plt off, small code model"
+                f"known: {', '.join(self.names.values())}; "
+                "compile for the small code model, with -fPIC and without -fno-plt"
             )
         return self.names[kind]
 
-    def write_int(self, memory: memoryview, at: int, kind: int, value: int, size: int, signed: bool) -> None:
+    def write_int(
+        self, memory: memoryview, at: int, kind: int, value: int, size: int, signed: bool
+    ) -> None:
         """Write a field of `size` bytes, or say that the value does not fit."""
         try:
             memory[at : at + size] = value.to_bytes(size, "little", signed=signed)

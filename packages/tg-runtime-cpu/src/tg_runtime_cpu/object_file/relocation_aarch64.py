@@ -103,5 +103,7 @@ class AArch64Relocations(RelocationRules):
 
     def _signed_field(self, kind: int, value: int, bits: int) -> int:
         if not -(1 << bits - 1) <= value < 1 << bits - 1:
-            raise ObjectFileError(f"relocation {self.name_of(kind)}: {value:#x} does not fit in {bits} bits")
+            raise ObjectFileError(
+                f"relocation {self.name_of(kind)}: {value:#x} does not fit in {bits} bits"
+            )
         return value & (1 << bits) - 1

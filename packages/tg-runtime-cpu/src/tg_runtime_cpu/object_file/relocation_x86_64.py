@@ -1,4 +1,7 @@
-"""Relocations of x86-64, from the System V ABI "AMD64 Architecture Processor Supplement", table 4.10."""
+"""Relocations of x86-64.
+
+From the System V ABI, "AMD64 Architecture Processor Supplement", table 4.10.
+"""
 
 from __future__ import annotations
 
