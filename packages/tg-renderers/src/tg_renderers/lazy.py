@@ -1,13 +1,15 @@
-"""The third-party packages of this package, imported on first use and with an error that says what to install."""
+"""The third-party packages of this package, imported on first use and with an error that says what
+to install.
+"""
 
 from __future__ import annotations
 
-from types import ModuleType
+from typing import Any
 
-from tg_ir.graph.render_registry import missing_package_error
+from tg_ir.graph.render_api import missing_package_error
 
 
-def llvmlite_binding() -> ModuleType:
+def llvmlite_binding() -> Any:
     """`llvmlite.binding` with all targets initialised.
 
     Raises:

@@ -1,1 +1,3 @@
-"""Toolchains: source text to the bytes that a device loads. Importing one imports no third-party package."""
+"""Toolchains: source text to the bytes that a device loads. Importing one imports no third-party
+package.
+"""

@@ -1,7 +1,7 @@
 """`LLVMCompiler`: LLVM IR text to a relocatable ELF object, in this process, by llvmlite.
 
-Code generation only: the renderer writes vector types and phis itself, so that no pass pipeline has to run
-(1 ms a kernel instead of 6).
+Code generation only: the renderer writes vector types and phis itself, so that no pass pipeline
+has to run (1 ms a kernel instead of 6).
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 from tg_ir.errors import CompileError
 from tg_ir.graph.render_api import Compiler
 from tg_ir.target import Target
+
 from tg_renderers.lazy import llvmlite_binding
 from tg_renderers.targets.cpu import cpu_facts
 
@@ -30,7 +31,8 @@ class LLVMCompiler(Compiler):
 
     Attributes:
         opt_level: of code generation, 0 to 3.
-        passes: also run LLVM's own -O2 pipeline before. Off: slower to compile, and the text does not need it.
+        passes: also run LLVM's own -O2 pipeline before. Off: slower to compile, and the text does
+            not need it.
     """
 
     render_api: ClassVar[int] = 1

@@ -1,7 +1,7 @@
 """Pointers to elements of buffers: what is computed once, and what folds into an instruction.
 
-A constant part of an index is added last, so that it becomes the displacement of the access, and accesses
-that differ only in it share the rest.
+A constant part of an index is added last, so that it becomes the displacement of the access, and
+accesses that differ only in it share the rest.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from tg_ir.dtype import dtypes
-from tg_ir.graph.ops import Ops
-from tg_ir.graph.uop import UOp
+from tg_ir.graph import Ops, UOp
+
 from tg_renderers.llvm.function_text import FunctionText, Operand
 from tg_renderers.llvm.registers import buffer_of
 from tg_renderers.llvm.types import is_unsigned, memory_type, value_type, vector_of
@@ -62,8 +62,9 @@ def _needed_sources(node: UOp) -> Iterable[UOp]:
 class Addresses:
     """Makes the pointers of a kernel, each `buffer + rest` once a region.
 
-    Regions nest as the control flow does: a pointer made in an outer one is visible in an inner one.
-    No pointer is marked `inbounds`: the rest alone, or a masked-off position, may lie outside.
+    Regions nest as the control flow does: a pointer made in an outer one is visible in an inner
+    one. No pointer is marked `inbounds`: the rest alone, or a masked-off position, may lie
+    outside.
     """
 
     def __init__(self, text: FunctionText, operand: Callable[[UOp], Operand]) -> None:
@@ -87,7 +88,8 @@ class Addresses:
         base = self._operand(buffer) if rest is None else self._shared_pointer(buffer, rest)
         if offset == 0:
             return base
-        return self._text.emit(f"getelementptr {memory_type(buffer.dtype)}, ptr {base}, i64 {offset}")
+        element = memory_type(buffer.dtype)
+        return self._text.emit(f"getelementptr {element}, ptr {base}, i64 {offset}")
 
     def pointers(self, index: UOp) -> tuple[str, Operand]:
         """Type and value of the addresses that an INDEX with a vector position means."""

@@ -1,7 +1,8 @@
-"""The elementwise ops, as LLVM instructions that neither trap nor assume anything about their operands.
+"""The elementwise ops, as LLVM instructions that neither trap nor assume anything about their
+operands.
 
-No fast-math flag is ever used. What each op means for NaN, signed zero, wrapping and division by zero stands in
-docs/explanation/ir.md.
+No fast-math flag is ever used. What each op means for NaN, signed zero, wrapping and division by
+zero stands in docs/explanation/ir.md.
 """
 
 from __future__ import annotations
@@ -9,11 +10,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tg_ir.dtype import DType, dtypes
-from tg_ir.graph.ops import Ops
-from tg_ir.graph.uop import UOp
+from tg_ir.graph import Ops, UOp
+
 from tg_renderers.llvm.casts import arithmetic_dtype, cast, widen
 from tg_renderers.llvm.function_text import FunctionText, Operand
-from tg_renderers.llvm.types import is_narrow_float, is_unsigned, literal, value_type, with_lanes, zero
+from tg_renderers.llvm.types import (
+    is_narrow_float,
+    is_unsigned,
+    literal,
+    value_type,
+    with_lanes,
+    zero,
+)
 
 NATIVE_OPS = frozenset(
     {
@@ -76,7 +84,8 @@ _COMPARISONS = {
 
 
 def render_alu(text: FunctionText, node: UOp, values: Sequence[Operand]) -> Operand | None:
-    """The value of an ALU node from those of its sources; None: this op is not native for the dtype.
+    """The value of an ALU node from those of its sources; None: this op is not native for the
+    dtype.
 
     Args:
         text: the function under construction.
@@ -109,7 +118,9 @@ def apply(
 
 
 def reduce_lanes(text: FunctionText, op: Ops, dtype: DType, value: Operand) -> Operand | None:
-    """All lanes of `value` (of the vector type `dtype`) joined by `op`, halving the vector each step."""
+    """All lanes of `value` (of the vector type `dtype`) joined by `op`, halving the vector each
+    step.
+    """
     narrow = is_narrow_float(dtype)
     value = widen(text, value, dtype)
     current = arithmetic_dtype(dtype)
@@ -127,7 +138,9 @@ def reduce_lanes(text: FunctionText, op: Ops, dtype: DType, value: Operand) -> O
     return cast(text, value, current, dtype.scalar()) if narrow else value
 
 
-def _binary(text: FunctionText, instruction: str, dtype: DType, values: Sequence[Operand]) -> Operand:
+def _binary(
+    text: FunctionText, instruction: str, dtype: DType, values: Sequence[Operand]
+) -> Operand:
     return text.emit(f"{instruction} {value_type(dtype)} {values[0]}, {values[1]}")
 
 

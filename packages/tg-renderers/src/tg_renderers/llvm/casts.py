@@ -1,12 +1,13 @@
 """CAST and BITCAST between all pairs of dtypes, and the arithmetic width of 16-bit floats.
 
-Every conversion to a narrower float rounds once, to nearest even (SEMANTICS 10). Float to int saturates, or goes
-through int32 and wraps for 8 and 16 bits; NaN gives 0. No case is poison.
+Every conversion to a narrower float rounds once, to nearest even (SEMANTICS 10). Float to int
+saturates, or goes through int32 and wraps for 8 and 16 bits; NaN gives 0. No case is poison.
 """
 
 from __future__ import annotations
 
 from tg_ir.dtype import DType, dtypes
+
 from tg_renderers.llvm.function_text import FunctionText, Operand
 from tg_renderers.llvm.types import (
     is_narrow_float,
@@ -141,8 +142,8 @@ def _int_to_float(text: FunctionText, value: Operand, source: DType, dest: DType
     operation = "uitofp" if is_unsigned(source) else "sitofp"
     if not is_narrow_float(dest):
         return text.emit(f"{operation} {value_type(source)} {value} to {value_type(dest)}")
-    # Through float64, which holds every int that float16 does not round to infinity, and every one for
-    # bfloat16 once the low bits of a 64-bit one are folded into a sticky bit.
+    # Through float64, which holds every int that float16 does not round to infinity, and every one
+    # for bfloat16 once the low bits of a 64-bit one are folded into a sticky bit.
     if source.bits == 64 and dest.name == "bfloat16":
         value = _fold_low_bits(text, value, source)
     double = with_lanes(dtypes.float64, dest.count)
@@ -182,7 +183,8 @@ def _saturate(text: FunctionText, value: Operand, source: DType, dest: DType) ->
     floats, ints = value_type(source), value_type(dest)
     mask = vector_of("i1", dest.count)
     low, high = int(dtypes.min(dest.scalar())), int(dtypes.max(dest.scalar()))
-    # -2^31 - 1 is no float32, so the signed limit is tested as "not below low", which is exact in all types
+    # -2^31 - 1 is no float32, so the signed limit is tested as "not below low", which is exact in
+    # all types
     too_low = text.emit(f"fcmp olt {floats} {value}, {literal(source, float(low))}")
     too_high = text.emit(f"fcmp oge {floats} {value}, {literal(source, float(high + 1))}")
     above_low = text.emit(f"fcmp oge {floats} {value}, {literal(source, float(low))}")

@@ -1,4 +1,6 @@
-"""`KernelText`: one linear kernel on its way to LLVM IR: control flow, registers, and who renders which node."""
+"""`KernelText`: one linear kernel on its way to LLVM IR: control flow, registers, and who renders
+which node.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +9,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from tg_ir.errors import RenderError
-from tg_ir.graph.ops import AxisType, GroupOp, Ops
-from tg_ir.graph.uop import UOp
+from tg_ir.graph import AxisType, GroupOp, Ops, UOp
+
 from tg_renderers.llvm.addresses import Addresses, find_needed
 from tg_renderers.llvm.arithmetic import reduce_lanes, render_alu
 from tg_renderers.llvm.casts import bitcast, cast
@@ -355,12 +357,14 @@ class KernelText:
 def _not_rendered(node: UOp) -> RenderError:
     sources = ", ".join(repr(source) for source in node.src)
     return RenderError(
-        f"LLVM does not take {node!r} (sources: {sources}); an earlier pass should have decomposed it"
+        f"LLVM does not take {node!r} (sources: {sources}); "
+        "an earlier pass should have decomposed it"
     )
 
 
 def _number_of_variable(node: UOp, position: int) -> int:
-    """Which of the kernel's integers a DEFINE_VAR is: `v3` says so, another name goes by position."""
+    """Which of the kernel's integers a DEFINE_VAR is: `v3` says so, another name goes by position.
+    """
     name: str = node.arg.name
     digits = name[1:]
     return int(digits) if name.startswith("v") and digits.isdecimal() else position

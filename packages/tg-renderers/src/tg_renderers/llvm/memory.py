@@ -1,7 +1,7 @@
 """LOAD and STORE: scalar, a row of elements, or gathered; masked or not.
 
-A masked-off element is never touched: vectors use LLVM's masked operations, and a masked scalar goes to a private
-cell instead, which keeps the code free of branches.
+A masked-off element is never touched: vectors use LLVM's masked operations, and a masked scalar
+goes to a private cell instead, which keeps the code free of branches.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tg_ir.dtype import DType, dtypes
-from tg_ir.graph.ops import Ops
-from tg_ir.graph.uop import UOp
+from tg_ir.graph import Ops, UOp
+
 from tg_renderers.llvm.addresses import Addresses
 from tg_renderers.llvm.function_text import FunctionText, Operand
 from tg_renderers.llvm.registers import buffer_of

@@ -1,8 +1,9 @@
 """Which elements of DEFINE_REG become SSA values, and the values they have at each point.
 
-Without LLVM's pass pipeline nothing promotes memory to registers, so that is done here. Control flow is structured
-(RANGE ... END, IF ... ENDIF), so no dominance is computed: what a region stores is known when it is
-entered, and each such element gets a phi at the head of a loop, or behind a condition.
+Without LLVM's pass pipeline nothing promotes memory to registers, so that is done here. Control
+flow is structured (RANGE ... END, IF ... ENDIF), so no dominance is computed: what a region stores
+is known when it is entered, and each such element gets a phi at the head of a loop, or behind a
+condition.
 """
 
 from __future__ import annotations
@@ -11,8 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from tg_ir.graph.ops import Ops
-from tg_ir.graph.uop import UOp
+from tg_ir.graph import Ops, UOp
 
 Slot: TypeAlias = tuple[UOp, int]
 """A DEFINE_REG and the element in it."""
@@ -68,34 +68,54 @@ class _Region:
     stored: dict[Slot, None] = field(default_factory=dict)
 
 
+class _OpenRegions:
+    """The regions around the node that is looked at, innermost last, and those closed before."""
+
+    def __init__(self) -> None:
+        self.closed: dict[UOp, tuple[Slot, ...]] = {}
+        self._open: list[_Region] = []
+
+    def open(self, opener: UOp) -> None:
+        self._open.append(_Region(opener))
+
+    def close(self, opener: UOp) -> None:
+        if not self._open or self._open[-1].opener is not opener:
+            raise ValueError(f"{opener!r} is closed where another region is open")
+        region = self._open.pop()
+        self.closed[opener] = tuple(region.stored)
+        if self._open:
+            self._open[-1].stored.update(region.stored)
+
+    def store(self, slot: Slot | None) -> None:
+        if slot is not None and self._open:
+            self._open[-1].stored[slot] = None
+
+    def check_all_closed(self) -> None:
+        if self._open:
+            raise ValueError(f"{self._open[-1].opener!r} is never closed")
+
+
 def find_stores_of_regions(
     kernel: Sequence[UOp], registers: frozenset[UOp]
 ) -> dict[UOp, tuple[Slot, ...]]:
-    """For each RANGE and IF: the register elements stored inside, in a fixed order."""
-    found: dict[UOp, tuple[Slot, ...]] = {}
-    open_regions: list[_Region] = []
+    """For each RANGE and IF: the register elements stored inside, in a fixed order.
 
-    def close(opener: UOp) -> None:
-        region = open_regions.pop()
-        if region.opener is not opener:
-            raise ValueError(f"{region.opener!r} is open where {opener!r} is closed")
-        found[opener] = tuple(region.stored)
-        if open_regions:
-            open_regions[-1].stored.update(region.stored)
-
+    Raises:
+        ValueError: loops and conditions do not nest.
+    """
+    regions = _OpenRegions()
     for node in kernel:
-        if node.op in (Ops.RANGE, Ops.IF):
-            open_regions.append(_Region(node))
-        elif node.op is Ops.END:
-            for opener in closed_ranges(node):
-                close(opener)
-        elif node.op is Ops.ENDIF:
-            close(node.src[0])
-        elif node.op is Ops.STORE and open_regions:
-            slot = slot_of(node.src[0])
-            if slot is not None and slot[0] in registers:
-                open_regions[-1].stored[slot] = None
-    if open_regions:
-        raise ValueError(f"{open_regions[-1].opener!r} is never closed")
-    return found
-
+        match node.op:
+            case Ops.RANGE | Ops.IF:
+                regions.open(node)
+            case Ops.END:
+                for opener in closed_ranges(node):
+                    regions.close(opener)
+            case Ops.ENDIF:
+                regions.close(node.src[0])
+            case Ops.STORE if buffer_of(node.src[0]) in registers:
+                regions.store(slot_of(node.src[0]))
+            case _:
+                pass
+    regions.check_all_closed()
+    return regions.closed

@@ -13,10 +13,10 @@ from typing import ClassVar
 from tg_ir.dtype import dtypes
 from tg_ir.errors import RenderError
 from tg_ir.float_model import FloatModel
-from tg_ir.graph.ops import Ops
+from tg_ir.graph import UOp
 from tg_ir.graph.render_api import Renderer, TargetCapabilities
-from tg_ir.graph.uop import UOp
 from tg_ir.target import Target
+
 from tg_renderers.llvm.arithmetic import NATIVE_OPS
 from tg_renderers.llvm.kernel_text import MAX_SCRATCH_BYTES, KernelText
 from tg_renderers.targets.cpu import CpuFacts, cpu_facts

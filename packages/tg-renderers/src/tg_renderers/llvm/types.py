@@ -1,7 +1,7 @@
 """Types and literals of LLVM IR text.
 
-A bool is `i1` as a value and `i8` in memory. bfloat16 is carried as its 16 bits: LLVM's own lowering of
-`bfloat` flushes subnormals on some CPUs and calls a library on others.
+A bool is `i1` as a value and `i8` in memory. bfloat16 is carried as its 16 bits: LLVM's own
+lowering of `bfloat` flushes subnormals on some CPUs and calls a library on others.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""`SerialRenderer` writes a linear kernel as `tg_ir.graph.text`; `SerialCompiler` passes the text on as bytes."""
+"""`SerialRenderer` writes a linear kernel as `tg_ir.graph.text`; `SerialCompiler` passes the text
+on as bytes.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +10,10 @@ from typing import ClassVar
 from tg_ir.dtype import dtypes
 from tg_ir.errors import CompileError
 from tg_ir.float_model import FloatModel
+from tg_ir.graph import GroupOp, UOp
 from tg_ir.graph.errors import TextError
-from tg_ir.graph.ops import GroupOp
 from tg_ir.graph.render_api import Compiler, Renderer, TargetCapabilities
 from tg_ir.graph.text import dump, parse
-from tg_ir.graph.uop import UOp
 
 
 class SerialRenderer(Renderer):

@@ -10,7 +10,8 @@ from tg_ir.target import CpuArch, Target, parse_cpu_arch
 
 __all__ = ["CpuFacts", "cpu_facts", "resolve_arch"]
 
-# Widest vectors of cpu types that are named rather than native; anything else gets its family's base.
+# Widest vectors of cpu types that are named rather than native; anything else gets its family's
+# base.
 _VECTOR_BITS_OF_TYPE = {
     "x86-64-v3": 256,
     "x86-64-v4": 512,

@@ -16,7 +16,7 @@ from tg_ir.errors import (
     UnknownToolchainError,
     did_you_mean,
 )
-from tg_ir.graph.render_api import RENDER_API, Compiler, Renderer
+from tg_ir.graph.render_api.contracts import RENDER_API, Compiler, Renderer
 from tg_ir.target import Target
 
 __all__ = [

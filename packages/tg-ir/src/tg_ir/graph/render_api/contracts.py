@@ -2,7 +2,7 @@
 
 A renderer turns the linear form of a kernel into source text, a compiler turns source text into the
 bytes a device loads. What a renderer can express it declares as `TargetCapabilities`; how both are
-found by name is in `render_registry`.
+found by name is in `registry`.
 """
 
 from __future__ import annotations
@@ -13,13 +13,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tg_ir.dtype import DType, dtypes
+from tg_ir.dtype import DType
 from tg_ir.float_model import FloatModel
 from tg_ir.graph.ops import Ops
 from tg_ir.graph.uop import UOp
 from tg_ir.target import Target
-
-__all__ = ["RENDER_API", "Compiler", "Renderer", "TargetCapabilities"]
 
 RENDER_API = 1
 """Version of this contract. A renderer or compiler names the version it was written for."""
@@ -54,7 +52,7 @@ class TargetCapabilities:
     has_local: bool = False
     global_dims: int = 0
     local_dims: int = 0
-    index_dtype: DType = dtypes.int64
+    index_dtype: DType = _INT64
     max_buffers: int = 1 << 16
     l1_bytes: int = 32 << 10
     l2_bytes: int = 512 << 10

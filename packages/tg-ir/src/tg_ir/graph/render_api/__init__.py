@@ -1,0 +1,30 @@
+"""The door of the back-end contracts: `Renderer`, `Compiler`, what they declare, and finding them
+by name.
+"""
+
+from tg_ir.graph.render_api.contracts import RENDER_API, Compiler, Renderer, TargetCapabilities
+from tg_ir.graph.render_api.registry import (
+    ToolchainEntry,
+    list_compilers,
+    list_renderers,
+    load_compiler,
+    load_renderer,
+    missing_package_error,
+    open_compiler,
+    open_renderer,
+)
+
+__all__ = [
+    "RENDER_API",
+    "Compiler",
+    "Renderer",
+    "TargetCapabilities",
+    "ToolchainEntry",
+    "list_compilers",
+    "list_renderers",
+    "load_compiler",
+    "load_renderer",
+    "missing_package_error",
+    "open_compiler",
+    "open_renderer",
+]
