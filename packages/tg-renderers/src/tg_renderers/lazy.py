@@ -1,6 +1,4 @@
-"""The third-party packages of this package, imported on first use and with an error that says what
-to install.
-"""
+"""Third-party packages, imported on first use, with an error that says what to install."""
 
 from __future__ import annotations
 

@@ -1,3 +1,1 @@
-"""Toolchains: source text to the bytes that a device loads. Importing one imports no third-party
-package.
-"""
+"""Toolchains: source text to the bytes that a device loads. Importing one loads no third party."""

@@ -1,5 +1,4 @@
-"""The elementwise ops, as LLVM instructions that neither trap nor assume anything about their
-operands.
+"""The elementwise ops, as LLVM instructions that neither trap nor assume anything of operands.
 
 No fast-math flag is ever used. What each op means for NaN, signed zero, wrapping and division by
 zero stands in docs/explanation/ir.md.
@@ -84,8 +83,7 @@ _COMPARISONS = {
 
 
 def render_alu(text: FunctionText, node: UOp, values: Sequence[Operand]) -> Operand | None:
-    """The value of an ALU node from those of its sources; None: this op is not native for the
-    dtype.
+    """The value of an ALU node from those of its sources; None: not native for the dtype.
 
     Args:
         text: the function under construction.
@@ -118,9 +116,7 @@ def apply(
 
 
 def reduce_lanes(text: FunctionText, op: Ops, dtype: DType, value: Operand) -> Operand | None:
-    """All lanes of `value` (of the vector type `dtype`) joined by `op`, halving the vector each
-    step.
-    """
+    """All lanes of `value`, a vector of type `dtype`, joined by `op`; the vector is halved."""
     narrow = is_narrow_float(dtype)
     value = widen(text, value, dtype)
     current = arithmetic_dtype(dtype)

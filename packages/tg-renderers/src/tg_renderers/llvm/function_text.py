@@ -14,9 +14,7 @@ Operand = str
 
 
 class FunctionText:
-    """Collects the text of a function. Lines of the entry block stay separate, so that it can
-    grow.
-    """
+    """Collects the text of a function. The entry block is kept apart, so that it can grow."""
 
     def __init__(self) -> None:
         """Start in the entry block."""

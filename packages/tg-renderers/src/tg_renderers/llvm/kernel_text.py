@@ -1,6 +1,4 @@
-"""`KernelText`: one linear kernel on its way to LLVM IR: control flow, registers, and who renders
-which node.
-"""
+"""`KernelText`: one linear kernel on its way to LLVM IR: control flow, registers, dispatch."""
 
 from __future__ import annotations
 
@@ -363,8 +361,7 @@ def _not_rendered(node: UOp) -> RenderError:
 
 
 def _number_of_variable(node: UOp, position: int) -> int:
-    """Which of the kernel's integers a DEFINE_VAR is: `v3` says so, another name goes by position.
-    """
+    """Which of the kernel's integers a DEFINE_VAR is: `v3` says so, others go by position."""
     name: str = node.arg.name
     digits = name[1:]
     return int(digits) if name.startswith("v") and digits.isdecimal() else position

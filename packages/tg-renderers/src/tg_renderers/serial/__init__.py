@@ -1,6 +1,4 @@
-"""Kernels in the text form of the IR itself, which DEV=PYTHON evaluates: slow, exact, and the
-reference.
-"""
+"""Kernels in the text form of the IR itself, which DEV=PYTHON evaluates: slow and exact."""
 
 from tg_renderers.serial.renderer import SerialCompiler, SerialRenderer
 

@@ -1,6 +1,4 @@
-"""`SerialRenderer` writes a linear kernel as `tg_ir.graph.text`; `SerialCompiler` passes the text
-on as bytes.
-"""
+"""`SerialRenderer` writes a linear kernel as text of the IR; `SerialCompiler` passes that on."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""The door of the back-end contracts: `Renderer`, `Compiler`, what they declare, and finding them
-by name.
-"""
+"""The contracts of back ends: `Renderer`, `Compiler`, what they declare, finding them by name."""
 
 from tg_ir.graph.render_api.contracts import RENDER_API, Compiler, Renderer, TargetCapabilities
 from tg_ir.graph.render_api.registry import (

@@ -19,6 +19,8 @@ from tg_ir.graph.ops import Ops
 from tg_ir.graph.uop import UOp
 from tg_ir.target import Target
 
+_INT64 = dtypes.int64  # inside `TargetCapabilities` the name `dtypes` is a field
+
 RENDER_API = 1
 """Version of this contract. A renderer or compiler names the version it was written for."""
 
