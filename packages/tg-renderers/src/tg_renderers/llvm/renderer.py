@@ -1,7 +1,8 @@
 """`LLVMRenderer`: linear kernels to textual LLVM IR for CPUs, with explicit vector types.
 
 The text is meant for code generation alone, with no pass pipeline before it: accumulators are phis,
-addresses fold, loops are tested at the bottom. Arithmetic, casts, memory and addresses have their own modules.
+addresses fold, loops are tested at the bottom. Arithmetic, casts, memory and addresses have their
+own modules.
 """
 
 from __future__ import annotations

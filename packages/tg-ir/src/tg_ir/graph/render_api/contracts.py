@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tg_ir.dtype import DType
+from tg_ir.dtype import DType, dtypes
 from tg_ir.float_model import FloatModel
 from tg_ir.graph.ops import Ops
 from tg_ir.graph.uop import UOp
