@@ -90,8 +90,9 @@ class ExecutableMemory(ABC):
     def _unmap(self, address: int) -> None:
         """Unmap the range."""
 
+    @abstractmethod
     def _flush_instruction_cache(self) -> None:
-        """Do nothing: x86 keeps its instruction cache coherent."""
+        """Make written code visible to the instruction fetch; x86 needs nothing."""
 
 
 class PosixExecutableMemory(ExecutableMemory):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tg_ir.float_model import FloatModel
 
-__all__ = ["DeviceCapabilities", "FloatModel"]
+__all__ = ["PLAIN_DEVICE", "DeviceCapabilities", "FloatModel"]
 
 
 @dataclass(frozen=True)
@@ -22,3 +22,7 @@ class DeviceCapabilities:
     collectives: bool = False  # offers operations over several devices
     max_alignment: int = 64  # alignment in bytes that every allocation has
     float_model: FloatModel = FloatModel()
+
+
+PLAIN_DEVICE = DeviceCapabilities()
+"""What a device has that declares nothing."""

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Generic, TypeAlias
 
 from tg_ir.device.allocator import Allocator, HandleT
 from tg_ir.device.artifact import TinyELF
-from tg_ir.device.capabilities import DeviceCapabilities
+from tg_ir.device.capabilities import PLAIN_DEVICE, DeviceCapabilities
 
 RUNTIME_API = 1
 """Version of this contract. A runtime names the version it was written for; see `registry`."""
@@ -108,7 +108,7 @@ class Compiled(Generic[HandleT]):
         runtime: Callable[[TinyELF], Program[HandleT]],
         graph: GraphFactory | None = None,
         arch: str | None = None,
-        capabilities: DeviceCapabilities = DeviceCapabilities(),
+        capabilities: DeviceCapabilities = PLAIN_DEVICE,
     ) -> None:
         """Store the parts; a subclass calls this at the end of opening the device."""
         self.device = device

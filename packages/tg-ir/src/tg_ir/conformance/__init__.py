@@ -1,0 +1,25 @@
+"""Suites that check whether an implementation keeps its contract; we and third parties subclass them.
+
+    class TestMyMemory(AllocatorSuite):
+        device = "MINE"
+"""
+
+from tg_ir.conformance.allocator_suite import AllocatorSuite
+from tg_ir.conformance.runtime_suite import RuntimeSuite
+from tg_ir.conformance.suite import (
+    ConformanceFailure,
+    ConformanceSuite,
+    SuiteDefinitionError,
+    check,
+    refuses,
+)
+
+__all__ = [
+    "AllocatorSuite",
+    "ConformanceFailure",
+    "ConformanceSuite",
+    "RuntimeSuite",
+    "SuiteDefinitionError",
+    "check",
+    "refuses",
+]
