@@ -4,6 +4,7 @@ import pytest
 
 from tg_ir.config import Context
 from tg_ir.dtype import dtypes
+from tg_ir.errors import DTypeError
 from tg_ir.graph.errors import PassError, PipelineError
 from tg_ir.graph.passes import Pass, Pipeline
 from tg_ir.graph.uop import UOp
@@ -69,6 +70,15 @@ def test_failure_inside_a_pass_names_the_pass():
     with pytest.raises(PassError, match="pass 'split' failed: no such loop") as caught:
         Pipeline((Pass("split", fail),)).run(number(0), None)
     assert isinstance(caught.value.__cause__, ValueError)
+
+
+def test_error_raised_on_purpose_keeps_its_type_and_names_the_pass():
+    def refuse(graph, context):
+        raise DTypeError("not this one")
+
+    with pytest.raises(DTypeError) as caught:
+        Pipeline((Pass("widen", refuse),)).run(number(0), None)
+    assert caught.value.__notes__ == ["in pass 'widen'"]
 
 
 def test_pass_that_gives_no_graph_is_named():

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
 from tg_ir.config import SPEC
-from tg_ir.errors import did_you_mean
+from tg_ir.errors import TgError, did_you_mean
 from tg_ir.graph.errors import PassError, PipelineError
 from tg_ir.graph.uop import UOp
 
@@ -120,7 +120,8 @@ class Pipeline(Generic[ContextT]):
             observe: called with each pass and the graph it made, for DEBUG output and replay.
 
         Raises:
-            PassError: a pass failed, or what it made breaks the spec; names the pass.
+            PassError: a pass failed, or what it made breaks the spec; names the pass. An error that a pass raises on
+                purpose (a TgError) keeps its type, and a note names the pass.
         """
         level = int(SPEC)
         if level >= _VERIFY_BORDERS and self.verify is not None:
@@ -138,6 +139,10 @@ class Pipeline(Generic[ContextT]):
     ) -> UOp:
         try:
             result = step.run(graph, context)
+        except TgError as error:
+            # raised on purpose: callers wait for its type
+            error.add_note(f"in pass '{step.name}'")
+            raise
         except Exception as error:
             raise PassError(f"pass '{step.name}' failed: {error}") from error
         if not isinstance(result, UOp):

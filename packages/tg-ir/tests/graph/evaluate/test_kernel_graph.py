@@ -224,3 +224,28 @@ def test_thirty_nested_loops():
     source, result = random(9), np.zeros(9, np.float32)
     run_kernel_graph(kernel, data(result, source))
     assert np.array_equal(result, source)
+
+
+def test_loop_in_order_reads_what_its_earlier_iterations_wrote():
+    # scatter with addition: every iteration adds to the same element
+    i = loop(5, 0, AxisType.LOOP)
+    place = param(0, 2, writable=True).index(1)
+    kernel = sink(place.store(place.load() + param(1, 5).index(i).load()).end(i))
+    source, result = random(5), np.ones(2, np.float32)
+    run_kernel_graph(kernel, data(result, source))
+    assert result[0] == 1
+    np.testing.assert_allclose(result[1], 1 + source.sum(), rtol=1e-6)
+
+
+def test_several_stores_under_one_end():
+    i = loop(4, 0)
+    x = param(2, 4).index(i).load()
+    stores = UOp(
+        Ops.TUPLE,
+        dtypes.void,
+        (param(0, 4, F32, True).index(i).store(x), param(1, 4, F32, True).index(i).store(x + x)),
+    )
+    source, one, two = random(4), np.zeros(4, np.float32), np.zeros(4, np.float32)
+    run_kernel_graph(sink(stores.end(i)), data(one, two, source))
+    assert np.array_equal(one, source)
+    assert np.array_equal(two, source + source)

@@ -16,7 +16,7 @@ from tg_ir.graph.errors import EvaluationError
 from tg_ir.graph.evaluate.expressions import literal
 from tg_ir.graph.evaluate.memory import Buffer
 from tg_ir.graph.evaluate.python_source import PythonSource, bind_buffers, write_arguments
-from tg_ir.graph.ops import Ops, StageArg
+from tg_ir.graph.ops import AxisType, Ops, StageArg
 from tg_ir.graph.uop import UOp, toposort
 
 _KERNELS_KEPT = 256
@@ -103,6 +103,8 @@ class _GraphWriter:
         self._written: list[list[UOp]] = [[]]
         self._done: set[UOp] = set()
         self._scan_states: dict[UOp, str] = {}
+        # values that every iteration computes anew, though their loops do not say so
+        self._renewed: frozenset[UOp] = frozenset()
 
     # ---- values
 
@@ -138,7 +140,10 @@ class _GraphWriter:
             case Ops.STAGE:
                 self._stage(node)
             case Ops.END:
-                self._nest((node.src[0],), node.src[1:], lambda: self.write(node.src[0]))
+                self._end(node)
+            case Ops.TUPLE:
+                # several effects under one END: each is written by now
+                pass
             case Ops.GETTUPLE:
                 source.define(node, f"{source.name(node.src[0])}[{node.arg}]")
             case _:
@@ -194,7 +199,7 @@ class _GraphWriter:
         def enter(node: UOp) -> bool:
             if self._is_written(node):
                 return False
-            if node.ranges <= opened and (node.op in _EFFECTS if may_be_empty else not _is_bare(node)):
+            if node.ranges <= opened and self._is_movable(node, may_be_empty):
                 ready.append(node)
                 return False
             if node.op is Ops.SCAN and node.src[-1] is next_loop:
@@ -205,6 +210,19 @@ class _GraphWriter:
         for node in ready:
             self.write(node)
         return list(dict.fromkeys(scans))
+
+    def _is_movable(self, node: UOp, may_be_empty: bool) -> bool:
+        """Whether `node` may be written outside of the loop that is about to open."""
+        if node in self._renewed:
+            return False
+        return node.op in _EFFECTS if may_be_empty else not _is_bare(node)
+
+    def _end(self, node: UOp) -> None:
+        effect, loops = node.src[0], node.src[1:]
+        outer = self._renewed
+        self._renewed = outer | _values_that_change(effect, loops)
+        self._nest((effect,), loops, lambda: self.write(effect))
+        self._renewed = outer
 
     # ---- reductions
 
@@ -287,6 +305,20 @@ class _GraphWriter:
 
         self._nest((value,), loops, put)
         source.names[node] = tile
+
+
+def _values_that_change(effect: UOp, loops: Sequence[UOp]) -> frozenset[UOp]:
+    """What depends on a LOAD of the memory that loops, run in order, store to: it reads what they wrote."""
+    if all(loop.arg.kind is not AxisType.LOOP for loop in loops):
+        return frozenset()
+    stores = effect.src if effect.op is Ops.TUPLE else (effect,)
+    written = {store.src[0].src[0] for store in stores if store.op is Ops.STORE}
+    found: set[UOp] = set()
+    for node in toposort((effect,)):
+        reads = node.op is Ops.LOAD and node.src[0].src[0] in written
+        if reads or not found.isdisjoint(node.src):
+            found.add(node)
+    return frozenset(found)
 
 
 def _is_bare(node: UOp) -> bool:
