@@ -1,0 +1,107 @@
+"""`safe_save` and `safe_load`: tensors in a file in the public safetensors format.
+
+A file is checked as a whole before the first tensor is made, and written through a temporary file.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import BinaryIO
+
+from tg_frontend.state.atomic_file import write_atomically
+from tg_frontend.state.errors import SafetensorsError
+from tg_frontend.state.safetensors_header import (
+    LENGTH_BYTES,
+    Entry,
+    Header,
+    header_bytes,
+    header_length,
+    parse_header,
+    place_entries,
+)
+from tg_frontend.state.tensor_bytes import contents_of, tensor_from_contents
+from tg_frontend.tensor import Tensor
+
+PathLike = str | os.PathLike[str]
+
+
+def safe_save(
+    tensors: Mapping[str, Tensor], fn: PathLike, metadata: Mapping[str, str] | None = None
+) -> None:
+    """Write tensors to a file; readers see the old file or the whole new one.
+
+    Args:
+        tensors: by name; realised if they are not yet.
+        fn: the file.
+        metadata: texts to keep with them.
+
+    Raises:
+        SafetensorsError: a tensor or the metadata does not fit the format.
+        OSError: the file cannot be written.
+    """
+    for name, tensor in tensors.items():
+        if any(not isinstance(extent, int) for extent in tensor.shape):
+            raise SafetensorsError(f"tensor {name!r} has the symbolic shape {tensor.shape}")
+    described = [(name, tensor.dtype, tuple(tensor.shape)) for name, tensor in tensors.items()]
+    entries = place_entries(described)
+    first = header_bytes(Header(entries, metadata or {}))
+    if tensors:
+        Tensor.realize(*tensors.values())
+    contents = (contents_of(tensors[entry.name]) for entry in entries)
+    write_atomically(Path(fn), (part for parts in ([first], contents) for part in parts))
+
+
+def safe_load(fn: PathLike, device: str | None = None) -> dict[str, Tensor]:
+    """Read all tensors of a file.
+
+    Args:
+        fn: the file.
+        device: where they go; None takes the default device.
+
+    Returns:
+        Tensors by name, in the order of the file.
+
+    Raises:
+        SafetensorsError: the file is damaged; nothing was loaded.
+        OSError: the file cannot be read.
+    """
+    with open(fn, "rb") as stream:
+        header, data_start = _read_header(stream, fn)
+        contents = [(entry, _read_entry(stream, fn, data_start, entry)) for entry in header.entries]
+    return {
+        entry.name: tensor_from_contents(data, entry.dtype, entry.shape, device)
+        for entry, data in contents
+    }
+
+
+def safe_load_metadata(fn: PathLike) -> dict[str, str]:
+    """Read the texts that were saved with the tensors.
+
+    Raises:
+        SafetensorsError: the file is damaged.
+        OSError: the file cannot be read.
+    """
+    with open(fn, "rb") as stream:
+        header, _ = _read_header(stream, fn)
+    return dict(header.metadata)
+
+
+def _read_header(stream: BinaryIO, fn: PathLike) -> tuple[Header, int]:
+    """The checked header, and where the data starts in the file."""
+    file_size = os.fstat(stream.fileno()).st_size
+    try:
+        length = header_length(stream.read(LENGTH_BYTES), file_size)
+        data_start = LENGTH_BYTES + length
+        return parse_header(stream.read(length), file_size - data_start), data_start
+    except SafetensorsError as error:
+        raise SafetensorsError(f"{os.fspath(fn)}: {error}") from None
+
+
+def _read_entry(stream: BinaryIO, fn: PathLike, data_start: int, entry: Entry) -> bytes:
+    stream.seek(data_start + entry.begin)
+    data = stream.read(entry.nbytes)
+    if len(data) != entry.nbytes:  # another process cut the file after its header was checked
+        raise SafetensorsError(f"{os.fspath(fn)}: tensor {entry.name!r}: the file changed while it was read")
+    return data
