@@ -9,7 +9,13 @@ from tg_codegen.kernel.loop_blocks import stored_by
 from tg_codegen.kernel.lower_stage import stage_position
 from tg_codegen.kernel.separate_loops import closed_ranges
 from tg_codegen.optimize.opt import Axis, Opt, OptOps
-from tg_codegen.optimize.split_range import extent, range_with_axis, retag_range, split_range
+from tg_codegen.optimize.split_range import (
+    block_range,
+    extent,
+    range_with_axis,
+    retag_range,
+    split_range,
+)
 from tg_ir.graph.ops import AddrSpace, AxisType, KernelInfo, Ops, RangeArg, StageArg
 from tg_ir.graph.symbolic import simplify
 from tg_ir.graph.uop import UOp, substitute, toposort
@@ -67,9 +73,11 @@ def _split(sink: UOp, opt: Opt, kind: AxisType | None, allowed: set[AxisType]) -
         raise OptError(f"expected an axis of kind {names}, this one is {axis.arg.kind.name}")
     if extent(axis) < 0:
         raise OptError("the extent of the axis is symbolic; only constant extents are split")
+    if kind is None:
+        return block_range(sink, axis, opt.arg)
     if kind is AxisType.VECTOR:
         _check_one_vector_axis(sink, axis)
-    return split_range(sink, axis, opt.arg, kind or axis.arg.kind)
+    return split_range(sink, axis, opt.arg, kind)
 
 
 def _check_one_vector_axis(sink: UOp, axis: UOp) -> None:

@@ -136,8 +136,12 @@ def _output_lanes(sink: UOp, lanes: int) -> list[Opt]:
             if 1 < extent(loop) <= _SMALL_LOOP and loop.arg.kind is AxisType.REDUCE:
                 opts.append(Opt(OptOps.UNROLL, loop.arg.axis, extent(loop)))
     outer = -(-extent(axis) // lanes)
-    if outer % 4 == 0 and outer >= 8 and len(loads_of(sink)) <= 4 and reductions(sink):
-        opts.append(Opt(OptOps.UPCAST, (*axis.arg.axis, 0), 4))
+    if len(loads_of(sink)) <= 4 and reductions(sink):
+        # wide rows: each step of a sum over an outer axis then reads whole cache lines of one page
+        for count in (16, 8, 4, 2):
+            if outer % count == 0 and outer >= 2 * count:
+                opts.append(Opt(OptOps.UPCAST, (*axis.arg.axis, 0), count))
+                break
     return opts
 
 

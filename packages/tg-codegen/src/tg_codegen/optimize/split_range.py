@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from tg_ir.graph.ops import AxisType, Ops
 from tg_ir.graph.symbolic import simplify
-from tg_ir.graph.uop import UOp, toposort
+from tg_ir.graph.uop import UOp, as_index, toposort
 
 _CLOSERS = frozenset({Ops.REDUCE, Ops.END})
 
@@ -51,6 +51,23 @@ def split_range(sink: UOp, axis: UOp, count: int, kind: AxisType) -> UOp:
     # rows of a register tile read a valid row again: a mask would cost a branch in the innermost loop
     safe = value.minimum(total - 1) if kind is AxisType.UNROLL else value
     return _rebuild(sink, _Split(axis, loops, value, safe, value < total))
+
+
+def block_range(sink: UOp, axis: UOp, count: int) -> UOp:
+    """`axis` as an outer loop over blocks and an inner one of at most `count` iterations; the last block is shorter
+    where `count` does not divide the extent, so nothing is masked.
+
+    Requires: the bound of `axis` is constant.
+    """
+    total = extent(axis)
+    blocks = -(-total // count)
+    if blocks * count == total or blocks == 1:
+        return split_range(sink, axis, count, axis.arg.kind)
+    outer = UOp.range(blocks, (*axis.arg.axis, 0), axis.arg.kind)
+    left = as_index(total) - outer * count
+    inner = UOp.range(simplify(left.minimum(count)), (*axis.arg.axis, 1), axis.arg.kind)
+    value = outer * count + inner
+    return _rebuild(sink, _Split(axis, (outer, inner), value, value, None))
 
 
 def retag_range(sink: UOp, axis: UOp, kind: AxisType) -> UOp:
