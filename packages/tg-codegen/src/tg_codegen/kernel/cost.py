@@ -1,4 +1,7 @@
-"""What a linear kernel costs to run: arithmetic operations and bytes, counted from its loops. For reports and ratios."""
+"""What a linear kernel costs to run: arithmetic operations and bytes, counted from its loops.
+
+For reports and ratios.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +15,12 @@ from tg_ir.graph.uop import UOp
 
 @dataclass(frozen=True, slots=True)
 class KernelCost:
-    """`flops`: float and int operations on values (an fma counts two; index arithmetic is not counted);
-    `nbytes`: the size of the buffers that it reads and writes. Symbolic extents count at their largest."""
+    """`flops`.
+
+    Float and int operations on values (an fma counts two; index arithmetic is not counted);
+    `nbytes`: the size of the buffers that it reads and writes. Symbolic extents count at their
+    largest.
+    """
 
     flops: int
     nbytes: int

@@ -1,4 +1,6 @@
-"""The pass that turns a lowered kernel graph into the linear kernel: a list of nodes with loops, accumulators in registers.
+"""The pass that turns a lowered kernel graph into the linear kernel.
+
+A list of nodes with loops, accumulators in registers.
 
 REDUCE and SCAN become a DEFINE_REG that is set before the loop, updated in it and read after it.
 """
@@ -7,6 +9,10 @@ from __future__ import annotations
 
 import heapq
 from dataclasses import dataclass, field
+
+from tg_ir.dtype import DType, dtypes
+from tg_ir.graph.ops import DefineArg, Ops
+from tg_ir.graph.uop import UOp, substitute, toposort
 
 from tg_codegen.kernel.loop_blocks import (
     Block,
@@ -17,9 +23,6 @@ from tg_codegen.kernel.loop_blocks import (
     stored_by,
 )
 from tg_codegen.kernel.separate_loops import closed_ranges
-from tg_ir.dtype import DType, dtypes
-from tg_ir.graph.ops import DefineArg, Ops
-from tg_ir.graph.uop import UOp, substitute, toposort
 
 Item = UOp | Block
 
@@ -106,8 +109,8 @@ def linearize(
 ) -> list[UOp]:
     """The linear kernel of `sink`.
 
-    Requires: no VECTOR, UNROLL or STAGE; machine dtypes only; `separate_loops` ran.
-    Ensures: `spec.linear_kernel`. `fuse_multiply_add`: a sum of products rounds once a step (MULACC).
+    Requires: no VECTOR, UNROLL or STAGE; machine dtypes only; `separate_loops` ran. Ensures:
+    `spec.linear_kernel`. `fuse_multiply_add`: a sum of products rounds once a step (MULACC).
     """
     order = toposort((sink,))
     closers = [n for n in order if n.op in {Ops.REDUCE, Ops.END} and closed_ranges(n)]
@@ -257,7 +260,10 @@ def _used_items(builder: _Builder) -> set[UOp]:
 
 
 def _ordered(block: Block, builder: _Builder, used: set[UOp]) -> list[Item]:
-    """The items of `block`, each after what it needs; among free ones effects come last, else first made first."""
+    """The items of `block`, each after what it needs.
+
+    Among free ones effects come last, else first made first.
+    """
     items = [i for i in block.items if isinstance(i, Block) or i in used]
     rank = {
         item: (isinstance(item, UOp) and item.op is Ops.STORE, position)

@@ -1,15 +1,17 @@
 """The tree of loops of a kernel and the place of every node in it.
 
-A node stands in the innermost loop whose counter it depends on, so what does not change in a loop is computed outside of it.
+A node stands in the innermost loop whose counter it depends on, so what does not change in a loop
+is computed outside of it.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from tg_codegen.kernel.separate_loops import closed_ranges
 from tg_ir.graph.ops import AxisType, Ops
 from tg_ir.graph.uop import UOp
+
+from tg_codegen.kernel.separate_loops import closed_ranges
 
 
 @dataclass(slots=True, eq=False)
@@ -110,8 +112,11 @@ def stored_by(end: UOp) -> tuple[UOp, ...]:
 
 
 def pinned_loads(ends: list[UOp], order: dict[UOp, None]) -> dict[UOp, UOp]:
-    """LOADs that must run in every iteration of a store's loops, since these loops, run in order, write what
-    they read: LOAD -> the END whose innermost loop it belongs to."""
+    """LOADs that must run in every iteration of a store's loops.
+
+    Since these loops, run in order, write what they read: LOAD -> the END whose innermost loop it
+    belongs to.
+    """
     writers = {
         store.src[0].src[0]: end
         for end in ends

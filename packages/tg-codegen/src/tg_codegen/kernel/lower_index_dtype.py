@@ -10,7 +10,8 @@ from tg_ir.graph.uop import UOp, toposort
 def lower_index_dtype(sink: UOp, machine_dtype: DType) -> UOp:
     """Replaces dtype `index` by `machine_dtype`.
 
-    Requires: addresses stay within its bounds. Ensures: no node of dtype `index`; casts that lost their purpose are gone.
+    Requires: addresses stay within its bounds. Ensures: no node of dtype `index`; casts that lost
+    their purpose are gone.
     """
     new: dict[UOp, UOp] = {}
     for node in toposort((sink,)):

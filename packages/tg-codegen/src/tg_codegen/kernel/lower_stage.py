@@ -1,11 +1,15 @@
-"""The pass that turns STAGE into memory: a DEFINE_LOCAL, the loops that fill it, and reads ordered after them."""
+"""The pass that turns STAGE into memory.
+
+A DEFINE_LOCAL, the loops that fill it, and reads ordered after them.
+"""
 
 from __future__ import annotations
 
-from tg_codegen.kernel.separate_loops import closed_ranges
 from tg_ir.dtype import dtypes
 from tg_ir.graph.ops import DefineArg, Ops, StageArg
 from tg_ir.graph.uop import UOp, as_index, toposort
+
+from tg_codegen.kernel.separate_loops import closed_ranges
 
 
 def stage_strides(arg: StageArg) -> tuple[int, ...]:

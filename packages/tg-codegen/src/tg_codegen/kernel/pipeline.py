@@ -1,4 +1,6 @@
-"""The lowering of one kernel: from the kernel graph that the scheduler made to the linear kernel that a renderer takes.
+"""The lowering of one kernel.
+
+From the kernel graph that the scheduler made to the linear kernel that a renderer takes.
 
 The list of passes is the table of contents; the reasons for their order stand next to it.
 """
@@ -7,6 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+
+from tg_ir.config import NOOPT
+from tg_ir.graph.ops import AxisType, KernelInfo, Ops
+from tg_ir.graph.passes import Pass, Pipeline
+from tg_ir.graph.render_api import TargetCapabilities
+from tg_ir.graph.uop import UOp
 
 from tg_codegen.kernel.cost import KernelCost, kernel_cost
 from tg_codegen.kernel.decompose import decompose
@@ -17,17 +25,15 @@ from tg_codegen.kernel.separate_loops import separate_loops
 from tg_codegen.kernel.unroll import unroll
 from tg_codegen.kernel.vectorize import vectorize
 from tg_codegen.optimize import Opt, apply_opts, optimize
-from tg_ir.config import NOOPT
-from tg_ir.graph.ops import AxisType, KernelInfo, Ops
-from tg_ir.graph.passes import Pass, Pipeline
-from tg_ir.graph.render_api import TargetCapabilities
-from tg_ir.graph.uop import UOp
 
 
 @dataclass(frozen=True, slots=True)
 class LoweringContext:
-    """What passes may know. `capabilities` of the renderer; `opts`: the moves to make, None for the default choice;
-    `noopt`: make none."""
+    """What passes may know.
+
+    `capabilities` of the renderer; `opts`: the moves to make, None for the default choice; `noopt`:
+    make none.
+    """
 
     capabilities: TargetCapabilities
     opts: tuple[Opt, ...] | None = None
@@ -36,8 +42,11 @@ class LoweringContext:
 
 @dataclass(frozen=True, slots=True)
 class LoweredKernel:
-    """A kernel ready to be rendered. `thread_extent`: the iterations shared by the workers, a scalar index expression
-    over the kernel's variables, 1 where there is nothing to share. `opts`: the moves made, as text."""
+    """A kernel ready to be rendered.
+
+    `thread_extent`: the iterations shared by the workers, a scalar index expression over the
+    kernel's variables, 1 where there is nothing to share. `opts`: the moves made, as text.
+    """
 
     name: str
     linear: tuple[UOp, ...]

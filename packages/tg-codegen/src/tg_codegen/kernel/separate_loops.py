@@ -1,6 +1,9 @@
-"""The pass that gives every loop of a kernel one place: closers (REDUCE, END) that cannot share a loop get loops of their own.
+"""The pass that gives every loop of a kernel one place.
 
-Two closers share a loop when they close the same ranges at the same place and neither needs the other's result.
+Closers (REDUCE, END) that cannot share a loop get loops of their own.
+
+Two closers share a loop when they close the same ranges at the same place and neither needs the
+other's result.
 """
 
 from __future__ import annotations
@@ -16,7 +19,10 @@ _CLOSERS = frozenset({Ops.REDUCE, Ops.END})
 
 @dataclass(slots=True)
 class _Group:
-    """Closers that share their loops: the ranges that stay open around them, and a bit for each member."""
+    """Closers that share their loops.
+
+    The ranges that stay open around them, and a bit for each member.
+    """
 
     opened: frozenset[UOp]
     members: int = 0
@@ -41,8 +47,8 @@ def closed_ranges(node: UOp) -> tuple[UOp, ...]:
 def separate_loops(sink: UOp) -> UOp:
     """Renames ranges so that each belongs to closers that can share its loop.
 
-    Requires: no STAGE. Ensures: all closers of a range close the same ranges in the same order, have the same open
-    ranges, and do not depend on each other.
+    Requires: no STAGE. Ensures: all closers of a range close the same ranges in the same order,
+    have the same open ranges, and do not depend on each other.
     """
     order = toposort((sink,))
     ranges = [node for node in order if node.op is Ops.RANGE]
@@ -91,7 +97,10 @@ def _place(closer: UOp, state: _State) -> UOp:
 
 
 def _with_fresh_ranges(closer: UOp, state: _State) -> UOp:
-    """A copy of `closer` over new ranges. Loops inside its body that depend on them are renewed too."""
+    """A copy of `closer` over new ranges.
+
+    Loops inside its body that depend on them are renewed too.
+    """
     old = set(closed_ranges(closer))
     body = toposort(closer.src, lambda n: bool(n.ranges & old) or n in old)
     inner = {

@@ -1,14 +1,18 @@
-"""The pass that makes every UNROLL range disappear: one copy of what depends on it for each of its values.
+"""The pass that makes every UNROLL range disappear.
 
-What does not depend on the range is shared by the copies. A REDUCE over it becomes independent accumulators that are joined at the end.
+One copy of what depends on it for each of its values.
+
+What does not depend on the range is shared by the copies. A REDUCE over it becomes independent
+accumulators that are joined at the end.
 """
 
 from __future__ import annotations
 
-from tg_codegen.kernel.separate_loops import closed_ranges
 from tg_ir.graph.ops import AxisType, Combine, Ops
 from tg_ir.graph.symbolic import simplify
 from tg_ir.graph.uop import UOp, as_index, substitute, toposort
+
+from tg_codegen.kernel.separate_loops import closed_ranges
 
 
 def is_unroll_range(node: UOp) -> bool:
@@ -18,7 +22,8 @@ def is_unroll_range(node: UOp) -> bool:
 def unroll(sink: UOp) -> UOp:
     """Replaces UNROLL ranges by copies.
 
-    Requires: their bounds are constant. Ensures: no UNROLL range; addresses and masks are simplified.
+    Requires: their bounds are constant. Ensures: no UNROLL range; addresses and masks are
+    simplified.
     """
     new: dict[UOp, UOp] = {}
     for node in toposort((sink,)):

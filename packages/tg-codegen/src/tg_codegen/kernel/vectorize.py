@@ -1,22 +1,29 @@
-"""The pass that makes every VECTOR range disappear: what depends on one becomes a value of as many lanes.
+"""The pass that makes every VECTOR range disappear.
 
-The number of nodes does not grow with the width. An access with stride 1 becomes a vector access, any other a gather.
+What depends on one becomes a value of as many lanes.
+
+The number of nodes does not grow with the width. An access with stride 1 becomes a vector access,
+any other a gather.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from tg_codegen.kernel.separate_loops import closed_ranges
 from tg_ir.dtype import dtypes
 from tg_ir.graph.ops import AxisType, GroupOp, Ops, ReduceArg
 from tg_ir.graph.symbolic import simplify, split_affine
 from tg_ir.graph.uop import UOp, substitute, toposort
 
+from tg_codegen.kernel.separate_loops import closed_ranges
+
 
 @dataclass(slots=True)
 class _State:
-    """`new`: the vector form of each node. `axis`: the VECTOR range that its lanes stand for, where it has lanes."""
+    """`new`: the vector form of each node.
+
+    `axis`: the VECTOR range that its lanes stand for, where it has lanes.
+    """
 
     new: dict[UOp, UOp] = field(default_factory=dict)
     axis: dict[UOp, UOp] = field(default_factory=dict)
@@ -34,7 +41,8 @@ def vector_ranges(node: UOp) -> list[UOp]:
 def vectorize(sink: UOp) -> UOp:
     """Turns VECTOR ranges into lanes.
 
-    Requires: a node depends on at most one VECTOR range; its bound is constant. Ensures: no VECTOR range.
+    Requires: a node depends on at most one VECTOR range; its bound is constant. Ensures: no VECTOR
+    range.
     """
     order = toposort((sink,))
     if not any(is_vector_range(n) for n in order):
@@ -96,7 +104,10 @@ def _position(index: UOp, axis: UOp | None, state: _State) -> tuple[UOp, bool]:
 
 
 def _with_new_loads(where: UOp, state: _State) -> UOp:
-    """An address may hold loads of its own (an offset read from memory): these in their new form."""
+    """An address may hold loads of its own (an offset read from memory).
+
+    These in their new form.
+    """
     loads = {n: state.new[n] for n in toposort((where,)) if n.op is Ops.LOAD and n in state.new}
     return substitute((where,), loads)[0] if loads else where
 

@@ -1,4 +1,7 @@
-"""Optimisation of one kernel over an explicit loop nest: the moves (`Opt`), their application, and the default choice."""
+"""Optimisation of one kernel over an explicit loop nest.
+
+The moves (`Opt`), their application, and the default choice.
+"""
 
 from tg_codegen.optimize.apply import OptError, apply_opt, apply_opts
 from tg_codegen.optimize.heuristic import choose_opts, optimize

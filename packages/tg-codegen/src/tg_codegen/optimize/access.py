@@ -1,17 +1,23 @@
-"""How a kernel uses its axes: which it has, how far apart in memory neighbours lie, and how much work there is."""
+"""How a kernel uses its axes.
+
+Which it has, how far apart in memory neighbours lie, and how much work there is.
+"""
 
 from __future__ import annotations
 
-from tg_codegen.kernel.separate_loops import closed_ranges
-from tg_codegen.optimize.split_range import extent
 from tg_ir.graph.ops import AxisType, Ops
 from tg_ir.graph.symbolic import split_affine
 from tg_ir.graph.uop import UOp, toposort
 
+from tg_codegen.kernel.separate_loops import closed_ranges
+from tg_codegen.optimize.split_range import extent
+
 
 def stride(index: UOp, axis: UOp) -> int | None:
-    """The distance in elements between neighbours along `axis` in an INDEX: 0 where it does not matter, None
-    where the position is not affine in it."""
+    """The distance in elements between neighbours along `axis` in an INDEX.
+
+    0 where it does not matter, None where the position is not affine in it.
+    """
     where = index.src[1]
     if axis not in where.ranges:
         return 0

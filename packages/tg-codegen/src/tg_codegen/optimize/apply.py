@@ -1,9 +1,16 @@
-"""Applying an `Opt` to a kernel graph. Each move keeps what the kernel computes; an illegal one is refused with a reason."""
+"""Applying an `Opt` to a kernel graph.
+
+Each move keeps what the kernel computes; an illegal one is refused with a reason.
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import assert_never
+
+from tg_ir.graph.ops import AddrSpace, AxisType, KernelInfo, Ops, RangeArg, StageArg
+from tg_ir.graph.symbolic import simplify
+from tg_ir.graph.uop import UOp, substitute, toposort
 
 from tg_codegen.kernel.loop_blocks import stored_by
 from tg_codegen.kernel.lower_stage import stage_position
@@ -16,9 +23,6 @@ from tg_codegen.optimize.split_range import (
     retag_range,
     split_range,
 )
-from tg_ir.graph.ops import AddrSpace, AxisType, KernelInfo, Ops, RangeArg, StageArg
-from tg_ir.graph.symbolic import simplify
-from tg_ir.graph.uop import UOp, substitute, toposort
 
 
 class OptError(ValueError):
@@ -137,8 +141,8 @@ def _work(node: UOp) -> int:
 def stage_factor(sink: UOp, number: int) -> UOp:
     """Copies what factor `number` of the product reads in the loops around it into a local tile.
 
-    The tile spans the loops of the reduction, UNROLL and VECTOR axes of the factor; the outer loops stay outside.
-    In memory the reduction is outermost, the lanes innermost.
+    The tile spans the loops of the reduction, UNROLL and VECTOR axes of the factor; the outer loops
+    stay outside. In memory the reduction is outermost, the lanes innermost.
     """
     reduction = product_of(sink)
     if reduction is None:

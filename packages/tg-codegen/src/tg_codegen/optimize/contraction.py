@@ -1,20 +1,22 @@
-"""Choosing the register tile of a sum of products (matmul, convolution and their gradients) on a CPU.
+"""Choosing the register tile of a sum of products on a CPU: matmul, convolution, their gradients.
 
-Candidates are compared by an estimate of cycles: fused multiply-adds at two a cycle, loads at two a cycle, lanes that a
-padded axis leaves idle, and the cost of copying a tile where a factor does not lie in the order it is read.
+Candidates are compared by an estimate of cycles: fused multiply-adds at two a cycle, loads at two a
+cycle, lanes that a padded axis leaves idle, and the cost of copying a tile where a factor does not
+lie in the order it is read.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tg_ir.graph.ops import AxisType
+from tg_ir.graph.render_api import TargetCapabilities
+from tg_ir.graph.uop import UOp
+
 from tg_codegen.kernel.separate_loops import closed_ranges
 from tg_codegen.optimize.access import body_loads, has_mask, iterations, output_axes, stride
 from tg_codegen.optimize.opt import Opt, OptOps
 from tg_codegen.optimize.split_range import extent
-from tg_ir.graph.ops import AxisType, Ops
-from tg_ir.graph.render_api import TargetCapabilities
-from tg_ir.graph.uop import UOp
 
 _MAX_ROWS = 14
 _THREAD_WORK = 1 << 18
@@ -25,8 +27,12 @@ _BLOCKS_A_THREAD = 8
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """A way to run a contraction. `lanes_axis` gets `lanes` lanes, `vectors` of them side by side; `rows` of
-    `row_axis` share them (and, with lanes along a summed axis, `columns` of `columns_axis`). `staged`: which factor is copied into a local tile. `cycles`: the estimate."""
+    """A way to run a contraction.
+
+    `lanes_axis` gets `lanes` lanes, `vectors` of them side by side; `rows` of `row_axis` share them
+    (and, with lanes along a summed axis, `columns` of `columns_axis`). `staged`: which factor is
+    copied into a local tile. `cycles`: the estimate.
+    """
 
     lanes_axis: UOp
     lanes: int
@@ -102,7 +108,7 @@ def _row_choices(axes: list[UOp], most: int) -> list[tuple[UOp | None, int]]:
 
 
 def _reads_in_row(value: UOp, axis: UOp) -> bool:
-    """Whether every load of `value` finds neighbours along `axis` side by side (or does not depend on it)."""
+    """Whether every load of `value` that depends on `axis` finds neighbours side by side."""
     strides = [stride(load.src[0], axis) for load in body_loads(value)]
     return bool(strides) and all(s in {0, 1} for s in strides) and 1 in strides
 
@@ -147,8 +153,11 @@ def _output_lanes(problem: _Problem, number: int, axis: UOp) -> list[Tile]:
 
 
 def _cache_penalty(problem: _Problem, number: int, vectors: int) -> float:
-    """How much slower a tile is read in place than from a copy: its rows lie far apart, so they share few cache
-    sets and a page each (measured on matmul 1024: 155 against 230 GFLOP/s)."""
+    """How much slower a tile is read in place than from a copy.
+
+    Its rows lie far apart, so they share few cache sets and a page each (measured on matmul 1024:
+    155 against 230 GFLOP/s).
+    """
     bytes_read = _tile_elements(problem, number, vectors * problem.lanes) * 4
     far_apart = any(
         (stride(load.src[0], loop) or 0) >= _FAR_APART
@@ -257,7 +266,10 @@ class _Nest:
             self.extents[(*path, 0)] = outer
 
     def blocks(self, lanes_path: tuple[int, ...], tile: Tile, work: int) -> list[Opt]:
-        """The loops in the order: threads, then the lanes' own loop (a staged tile is filled there), then the rest."""
+        """The loops in the order.
+
+        Threads, then the lanes' own loop (a staged tile is filled there), then the rest.
+        """
         opts: list[Opt] = []
         own = [p for p in self.order if p[: len(lanes_path)] == lanes_path]
         others = [p for p in self.order if p not in own]
@@ -276,7 +288,10 @@ class _Nest:
     def _threads(
         self, own: list[tuple[int, ...]], others: list[tuple[int, ...]], tile: Tile
     ) -> tuple[tuple[int, ...] | None, list[Opt]]:
-        """The axis to thread: the largest; with a staged tile one of the others, in blocks that share the tile."""
+        """The axis to thread.
+
+        The largest; with a staged tile one of the others, in blocks that share the tile.
+        """
         choices = others if tile.staged is not None and others else own + others
         if not choices:
             return None, []

@@ -1,10 +1,17 @@
-"""The default choice of optimisations for a kernel, without search: what a good programmer would do first.
+"""The default choice of optimisations for a kernel, without search.
 
-Sums of products get a register tile (`contraction`), other kernels lanes along the axis that lies in a row in memory,
-independent accumulators for reductions, and threads over the outermost output axis where there is enough work.
+What a good programmer would do first.
+
+Sums of products get a register tile (`contraction`), other kernels lanes along the axis that lies
+in a row in memory, independent accumulators for reductions, and threads over the outermost output
+axis where there is enough work.
 """
 
 from __future__ import annotations
+
+from tg_ir.graph.ops import AxisType, Ops
+from tg_ir.graph.render_api import TargetCapabilities
+from tg_ir.graph.uop import UOp, toposort
 
 from tg_codegen.kernel.separate_loops import closed_ranges
 from tg_codegen.optimize.access import (
@@ -19,9 +26,6 @@ from tg_codegen.optimize.apply import apply_opts, product_of, stores_of
 from tg_codegen.optimize.contraction import choose_tile, tile_opts
 from tg_codegen.optimize.opt import Opt, OptOps
 from tg_codegen.optimize.split_range import extent
-from tg_ir.graph.ops import AxisType, Ops
-from tg_ir.graph.render_api import TargetCapabilities
-from tg_ir.graph.uop import UOp, toposort
 
 _THREAD_WORK = 1 << 16
 _SMALL_LOOP = 8
@@ -87,7 +91,8 @@ def _reads_in_row(loads: list[UOp], axis: UOp) -> bool:
 
 
 def _reduction_lanes(sink: UOp, lanes: int) -> list[Opt]:
-    """Lanes and further accumulators for each reduction whose operands lie in a row along a summed axis."""
+    """Lanes and further accumulators for each reduction whose operands lie in a row along a summed axis.
+    """
     opts: list[Opt] = []
     for reduction in reductions(sink):
         if reduction.arg.combine.op is None:
@@ -108,7 +113,8 @@ def _reduction_lanes(sink: UOp, lanes: int) -> list[Opt]:
 
 
 def _row_lanes(sink: UOp, lanes: int) -> list[Opt]:
-    """Lanes for the innermost output axis of a kernel whose reductions do not depend on it (softmax)."""
+    """Lanes for the innermost output axis of a kernel whose reductions do not depend on it (softmax).
+    """
     axes = output_axes(sink)
     inside = {r for reduction in reductions(sink) for r in reduction.ranges}
     free = [a for a in axes if a not in inside]
@@ -122,7 +128,10 @@ def _stores_in_row(sink: UOp, axis: UOp) -> bool:
 
 
 def _output_lanes(sink: UOp, lanes: int) -> list[Opt]:
-    """Lanes along the output axis in which stores lie in a row; small reductions inside are unrolled."""
+    """Lanes along the output axis in which stores lie in a row.
+
+    Small reductions inside are unrolled.
+    """
     axes = [a for a in output_axes(sink) if extent(a) > 1]
     in_row = [a for a in axes if _stores_in_row(sink, a)]
     if not in_row or _has_scan(sink):
@@ -150,7 +159,10 @@ def _has_scan(sink: UOp) -> bool:
 
 
 def _thread_opts(sink: UOp, opts: list[Opt], work: int) -> list[Opt]:
-    """Threads over the outermost loop that is left; none where starting them costs more than the work."""
+    """Threads over the outermost loop that is left.
+
+    None where starting them costs more than the work.
+    """
     if work < _THREAD_WORK:
         return []
     shaped = apply_opts(sink, opts) if opts else sink

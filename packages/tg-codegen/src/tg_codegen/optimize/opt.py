@@ -1,4 +1,7 @@
-"""What an optimisation of a kernel is: one `Opt`, a value that can be printed, stored and searched over."""
+"""What an optimisation of a kernel is.
+
+One `Opt`, a value that can be printed, stored and searched over.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,10 @@ Axis = tuple[int, ...]
 
 
 class OptOps(Enum):
-    """The moves on a loop nest. `axis` names a RANGE by its axis path; a split appends 0 (outer) or 1 (inner)."""
+    """The moves on a loop nest.
+
+    `axis` names a RANGE by its axis path; a split appends 0 (outer) or 1 (inner).
+    """
 
     VECTOR = "vector"
     """Split off an inner axis of `arg` lanes."""

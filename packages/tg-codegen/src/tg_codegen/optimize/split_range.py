@@ -13,8 +13,10 @@ _CLOSERS = frozenset({Ops.REDUCE, Ops.END})
 
 @dataclass(frozen=True, slots=True)
 class _Split:
-    """`axis` becomes `loops`; `value` is what stands for it, `mask` (None: always true) where that is in range,
-    `safe` an index in range even where `value` is not."""
+    """`axis` becomes `loops`; `value` is what stands for it, `mask` (None.
+
+    Always true) where that is in range, `safe` an index in range even where `value` is not.
+    """
 
     axis: UOp
     loops: tuple[UOp, ...]
@@ -30,10 +32,12 @@ def extent(axis: UOp) -> int:
 
 
 def split_range(sink: UOp, axis: UOp, count: int, kind: AxisType) -> UOp:
-    """`axis` as an outer loop (its kind; path + (0,)) and an inner one of `count` (`kind`; path + (1,)).
+    """`axis` as an outer loop (its kind.
 
-    Where `count` is the whole extent or more there is no outer loop. Where it does not divide the extent, loads and
-    stores beyond it are masked and a reduction takes the identity there.
+    Path + (0,)) and an inner one of `count` (`kind`; path + (1,)).
+
+    Where `count` is the whole extent or more there is no outer loop. Where it does not divide the
+    extent, loads and stores beyond it are masked and a reduction takes the identity there.
 
     Requires: the bound of `axis` is constant.
     """
@@ -54,8 +58,9 @@ def split_range(sink: UOp, axis: UOp, count: int, kind: AxisType) -> UOp:
 
 
 def block_range(sink: UOp, axis: UOp, count: int) -> UOp:
-    """`axis` as an outer loop over blocks and an inner one of at most `count` iterations; the last block is shorter
-    where `count` does not divide the extent, so nothing is masked.
+    """`axis` as an outer loop over blocks and an inner one of at most `count` iterations.
+
+    The last block is shorter where `count` does not divide the extent, so nothing is masked.
 
     Requires: the bound of `axis` is constant.
     """
@@ -101,7 +106,10 @@ def _rebuild(sink: UOp, split: _Split) -> UOp:
 
 
 def _exact(index: UOp, new: dict[UOp, UOp], split: _Split) -> UOp:
-    """The INDEX of a STORE over the exact position, masked, where everything else uses the clamped one."""
+    """The INDEX of a STORE over the exact position.
+
+    Masked, where everything else uses the clamped one.
+    """
     exact: dict[UOp, UOp] = {split.axis: split.value}
     for node in toposort(index.src[1:], lambda n: split.axis in n.ranges and n.op is not Ops.LOAD):
         if node in exact:

@@ -1,4 +1,7 @@
-"""The content hash of a graph: what disk caches are keyed by. Equal graphs have equal keys in every process."""
+"""The content hash of a graph: what disk caches are keyed by.
+
+Equal graphs have equal keys in every process.
+"""
 
 from __future__ import annotations
 

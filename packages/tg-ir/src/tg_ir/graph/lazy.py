@@ -1,4 +1,7 @@
-"""Derived facts of a `UOp`, imported on first use: the modules that compute them build on `UOp` themselves."""
+"""Derived facts of a `UOp`, imported on first use.
+
+The modules that compute them build on `UOp` themselves.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """The op codes of the IR, the axis kinds and the plain values that nodes carry as arguments.
 
-What each op means, its sources and its stages: docs/explanation/ir.md. Nothing here builds or changes a graph.
+What each op means, its sources and its stages: docs/explanation/ir.md. Nothing here builds or
+changes a graph.
 """
 
 from __future__ import annotations
@@ -16,7 +17,10 @@ if TYPE_CHECKING:
 
 
 class Ops(IntEnum):
-    """The kinds of node. An IntEnum, because its hash is C code (a third of the cost of interning a node)."""
+    """The kinds of node.
+
+    An IntEnum, because its hash is C code (a third of the cost of interning a node).
+    """
 
     # what to compute, and in what order
     SINK = auto()
@@ -184,7 +188,10 @@ ConstType = bool | int | float
 
 @dataclass(frozen=True, slots=True)
 class BufferArg:
-    """Storage of `size` elements. `id` is unique in the process; a realised write makes `version + 1`."""
+    """Storage of `size` elements.
+
+    `id` is unique in the process; a realised write makes `version + 1`.
+    """
 
     id: int
     size: int
@@ -214,7 +221,10 @@ class SkewArg:
 
 @dataclass(frozen=True, slots=True)
 class ParamArg:
-    """Argument `slot` of a kernel: a buffer of `size` elements, or of a FUNCTION body: a tensor of `shape`."""
+    """Argument `slot` of a kernel.
+
+    A buffer of `size` elements, or of a FUNCTION body: a tensor of `shape`.
+    """
 
     slot: int
     size: int = 0
@@ -235,8 +245,9 @@ class RangeArg:
 class Combine:
     """How a reduction joins two states of `len(init)` scalars each.
 
-    `init`: the identity, one scalar a state. `body`: the joined state, one UOp a state over STATE leaves
-    `(side, i)`, side 0 = accumulated so far, side 1 = new. `op` is set where the combine is that one op.
+    `init`: the identity, one scalar a state. `body`: the joined state, one UOp a state over STATE
+    leaves `(side, i)`, side 0 = accumulated so far, side 1 = new. `op` is set where the combine is
+    that one op.
     """
 
     name: str
@@ -246,12 +257,18 @@ class Combine:
 
     @staticmethod
     def of(op: Ops, dtype: DType) -> Combine:
-        """The combine of one state by `op`, one of ADD, MUL, MAX, AND, OR, XOR, with its identity in `dtype`."""
+        """The combine of one state by `op`.
+
+        One of ADD, MUL, MAX, AND, OR, XOR, with its identity in `dtype`.
+        """
         return Combine(op.name.lower(), (identity_element(op, dtype),), (), op)
 
 
 def identity_element(op: Ops, dtype: DType) -> ConstType:
-    """The value `e` with `op(e, x) == x` for every x of `dtype` (for MAX on floats: minus infinity)."""
+    """The value `e` with `op(e, x) == x` for every x of `dtype` (for MAX on floats.
+
+    Minus infinity).
+    """
     scalar = dtype.scalar()
     zero: ConstType = False if scalar is dtypes.bool else 0.0 if dtypes.is_float(scalar) else 0
     match op:
@@ -279,8 +296,11 @@ class ReduceArg:
 
 @dataclass(frozen=True, slots=True)
 class StageArg:
-    """A tile held in `space`. `shape`: extent of each of its ranges, in the order of the ranges;
-    `order`: the axes from outermost to innermost in memory; `pad`: elements added to the innermost row."""
+    """A tile held in `space`.
+
+    `shape`: extent of each of its ranges, in the order of the ranges; `order`: the axes from
+    outermost to innermost in memory; `pad`: elements added to the innermost row.
+    """
 
     space: AddrSpace
     shape: tuple[int, ...]
@@ -298,7 +318,10 @@ class DefineArg:
 
 @dataclass(frozen=True, slots=True)
 class FunctionArg:
-    """A differentiable call. `gradient` names a registered gradient; empty: the body is differentiated."""
+    """A differentiable call.
+
+    `gradient` names a registered gradient; empty: the body is differentiated.
+    """
 
     name: str
     gradient: str = ""
@@ -306,8 +329,11 @@ class FunctionArg:
 
 @dataclass(frozen=True, slots=True)
 class CustomArg:
-    """A user-written kernel: `source` in the language of `renderer`, its result shapes and dtypes,
-    the name of the registered function that evaluates it and of its gradient."""
+    """A user-written kernel:
+
+    `source` in the language of `renderer`, its result shapes and dtypes, the name of the registered
+    function that evaluates it and of its gradient.
+    """
 
     name: str
     renderer: str
@@ -319,7 +345,10 @@ class CustomArg:
 
 @dataclass(frozen=True, slots=True)
 class KernelInfo:
-    """Facts on the SINK of a kernel graph: its name and the optimisations done, as text, in order."""
+    """Facts on the SINK of a kernel graph.
+
+    Its name and the optimisations done, as text, in order.
+    """
 
     name: str = "kernel"
     opts: tuple[str, ...] = ()

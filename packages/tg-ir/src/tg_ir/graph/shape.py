@@ -1,4 +1,6 @@
-"""The shape and the device of every node of a tensor graph, and the errors for operands that do not fit.
+"""The shape and the device of every node of a tensor graph.
+
+And the errors for operands that do not fit.
 
 Kernel-level nodes are scalars or vectors: their shape is `()`.
 """
@@ -149,7 +151,10 @@ def _tuple_item_shape(node: UOp) -> Shape:
 
 
 def infer_devices(root: UOp) -> None:
-    """Fills `_device` ("" for none) of `root` and of all that it needs: the device of its first source with one."""
+    """Fills `_device` ("" for none) of `root` and of all that it needs.
+
+    The device of its first source with one.
+    """
     for node in toposort((root,), lambda n: n._device is None):
         if node._device is None:
             node._device = _device_of(node)

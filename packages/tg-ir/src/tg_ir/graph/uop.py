@@ -1,7 +1,7 @@
 """The node of every graph: `UOp`, immutable and hash-consed, with the derived facts kept on it.
 
-Nothing here recurses: graphs of any depth work. Arithmetic on `index` values folds constants as it is built;
-all other simplification is in `symbolic`. Shapes are in `shape`, bounds in `bounds`.
+Nothing here recurses: graphs of any depth work. Arithmetic on `index` values folds constants as it
+is built; all other simplification is in `symbolic`. Shapes are in `shape`, bounds in `bounds`.
 """
 
 from __future__ import annotations
@@ -51,7 +51,10 @@ def unique_number() -> int:
 
 
 class UOp:
-    """One node: `op`, `dtype` of its value, sources `src`, plain value `arg`. Equal nodes are one object."""
+    """One node:
+
+    `op`, `dtype` of its value, sources `src`, plain value `arg`. Equal nodes are one object.
+    """
 
     __slots__ = (
         "op",
@@ -63,6 +66,7 @@ class UOp:
         "_bounds",
         "_device",
         "_key",
+        "_simple",
         "__weakref__",
     )
     op: Ops
@@ -74,6 +78,7 @@ class UOp:
     _bounds: tuple[ConstType, ConstType] | None
     _device: Any
     _key: bytes | None
+    _simple: UOp | bool | None
 
     def __new__(
         cls, op: Ops, dtype: DType = dtypes.void, src: tuple[UOp, ...] = (), arg: Any = None
@@ -98,6 +103,7 @@ class UOp:
         node._bounds = None
         node._device = None
         node._key = None
+        node._simple = None
         new_ref = _InternedRef(node, _forget)  # type: ignore[arg-type]  # typeshed wants ref[UOp]
         new_ref.key = key
         _interned[key] = new_ref
@@ -130,8 +136,10 @@ class UOp:
     # ---- traversal
 
     def toposort(self, enter: Callable[[UOp], bool] | None = None) -> dict[UOp, None]:
-        """Every node below and including this one, sources first. Nodes for which `enter` is false are listed
-        but their sources are not visited."""
+        """Every node below and including this one, sources first.
+
+        Nodes for which `enter` is false are listed but their sources are not visited.
+        """
         return toposort((self,), enter)
 
     def backward_slice(self) -> dict[UOp, None]:
@@ -143,7 +151,8 @@ class UOp:
     def substitute(
         self, mapping: dict[UOp, UOp], enter: Callable[[UOp], bool] | None = None
     ) -> UOp:
-        """This graph with each key of `mapping` replaced by its value (values are not searched again)."""
+        """This graph with each key of `mapping` replaced by its value (values are not searched again).
+        """
         return substitute((self,), mapping, enter)[0]
 
     # ---- derived facts
@@ -177,7 +186,10 @@ class UOp:
 
     @property
     def ranges(self) -> frozenset[UOp]:
-        """The RANGEs that the value of this node depends on and that no REDUCE, STAGE or END has closed."""
+        """The RANGEs that the value of this node depends on and that no REDUCE.
+
+        STAGE or END has closed.
+        """
         if self._ranges is None:
             _infer_ranges(self)
         return cast("frozenset[UOp]", self._ranges)
@@ -214,7 +226,10 @@ class UOp:
 
     @staticmethod
     def const(dtype: DType, value: ConstType) -> UOp:
-        """The constant `value` as `dtype` (cast like a run-time cast). A vector dtype gives equal lanes."""
+        """The constant `value` as `dtype` (cast like a run-time cast).
+
+        A vector dtype gives equal lanes.
+        """
         scalar = dtype.scalar()
         if scalar is dtypes.index:
             node = UOp(Ops.CONST, scalar, (), int(value))
@@ -223,7 +238,10 @@ class UOp:
         return node if dtype.count == 1 else node.broadcast(dtype.count)
 
     def const_like(self, value: ConstType) -> UOp:
-        """A constant of this node's dtype, expanded to its shape where it is part of a tensor graph."""
+        """A constant of this node's dtype.
+
+        Expanded to its shape where it is part of a tensor graph.
+        """
         scalar = UOp.const(self.dtype, value)
         if self.dtype is dtypes.index or not self.shape:
             return scalar
@@ -509,7 +527,10 @@ class UOp:
 
 
 def _split_symbolic(arg: tuple[Any, ...]) -> tuple[tuple[Any, ...], list[UOp]]:
-    """`arg` with each UOp replaced by its position `("sym", k)` in the returned list (as `src[k]`)."""
+    """`arg` with each UOp replaced by its position `("sym".
+
+    K)` in the returned list (as `src[k]`).
+    """
     symbols: list[UOp] = []
 
     def plain(item: Any) -> Any:
@@ -526,7 +547,10 @@ def _split_symbolic(arg: tuple[Any, ...]) -> tuple[tuple[Any, ...], list[UOp]]:
 
 
 class Symbol(int):
-    """In the argument of a movement op: "the size is `src[k]`", k being this number. Never equal to an int."""
+    """In the argument of a movement op: "the size is `src[k]`", k being this number.
+
+    Never equal to an int.
+    """
 
     __slots__ = ()
 
@@ -611,7 +635,10 @@ def substitute(
     mapping: dict[UOp, UOp],
     enter: Callable[[UOp], bool] | None = None,
 ) -> tuple[UOp, ...]:
-    """`roots` with each key of `mapping` replaced by its value. Cost is linear in the nodes visited."""
+    """`roots` with each key of `mapping` replaced by its value.
+
+    Cost is linear in the nodes visited.
+    """
     root_list = tuple(roots)
 
     def visit(node: UOp) -> bool:
