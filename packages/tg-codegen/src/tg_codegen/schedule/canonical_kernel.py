@@ -1,0 +1,203 @@
+"""The finished kernel graph of a kernel: loops merged and numbered, buffers as PARAMs, variables as v0, v1, ...
+
+Ensures: equal computations have equal kernel graphs, whichever buffers and variables they use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tg_ir.dtype import dtypes
+from tg_ir.graph.ops import CallArg, KernelInfo, Ops, ParamArg, VarArg
+from tg_ir.graph.uop import UOp, as_index, toposort
+
+from tg_ir.graph.symbolic import simplify
+from tg_codegen.schedule.merge_loops import merged_loops
+
+_CLOSING = frozenset({Ops.END, Ops.REDUCE})
+_FOLDING = frozenset({Ops.ADD, Ops.MUL, Ops.FLOORDIV, Ops.FLOORMOD})
+_VARIABLES = frozenset({Ops.BIND, Ops.DEFINE_VAR})
+
+
+@dataclass(eq=False, slots=True)
+class Kernel:
+    """A kernel over BUFFER nodes.
+
+    Attributes:
+        effects: the stores with their loops.
+        writes: the BUFFER version that each effect writes.
+        reads: the BUFFER versions that it loads from.
+        call: for a copy between devices the finished CALL; None for a kernel.
+    """
+
+    effects: tuple[UOp, ...]
+    writes: tuple[UOp, ...]
+    reads: frozenset[UOp]
+    call: UOp | None = None
+
+
+def resolve_gathers(effect: UOp, mapping: dict[UOp, UOp]) -> UOp:
+    """`effect` with the placeholders of gathers replaced, and masks that became true left out."""
+    if not mapping:
+        return effect
+    new: dict[UOp, UOp] = dict(mapping)
+    for node in toposort((effect,), lambda n: n not in mapping):
+        if node in mapping:
+            continue
+        src = tuple([new[source] for source in node.src])
+        if src == node.src:
+            new[node] = node
+            continue
+        if node.op is Ops.INDEX and len(src) == 3:
+            mask = simplify(src[2])
+            always = mask.op is Ops.CONST and mask.arg
+            src = src[:2] if always else (src[0], src[1], mask)
+        new[node] = UOp(node.op, node.dtype, src, node.arg)
+    return new[effect]
+
+
+def buffers_read(effects: Sequence[UOp]) -> frozenset[UOp]:
+    """The BUFFER versions that `effects` load from."""
+    found: set[UOp] = set()
+    for node in toposort(effects):
+        if node.op is Ops.LOAD:
+            found.add(node.src[0].src[0])
+        elif node.op is Ops.STORE and node.arg is not None:
+            found.add(node.src[0].src[0])
+    return frozenset(found)
+
+
+def canonical_call(kernel: Kernel, moved: dict[UOp, UOp]) -> UOp:
+    """The CALL of `kernel`. `moved`: BUFFER versions that it must read elsewhere, from a snapshot."""
+    if kernel.call is not None:
+        return kernel.call.substitute(moved) if moved else kernel.call
+    order = list(toposort(kernel.effects))
+    mapping: dict[UOp, UOp] = {}
+    for loop, merged in merged_loops(order).items():
+        mapping[loop] = as_index(merged) if isinstance(merged, int) else merged
+    _number_loops(kernel.effects, order, mapping)
+    arguments = _number_params(kernel, order, moved, mapping)
+    variables = _number_variables(order, mapping)
+    effects = _rebuild(order, kernel.effects, mapping)
+    name = _kernel_name(effects)
+    sink = UOp.sink(*effects, arg=KernelInfo(name))
+    src = (sink, *arguments, *variables)
+    return UOp(Ops.CALL, dtypes.void, src, CallArg(name, "kernel"))
+
+
+def _number_loops(
+    effects: Sequence[UOp], order: Sequence[UOp], mapping: dict[UOp, UOp]
+) -> None:
+    """Loops around the stores are numbered first, then reductions in the order they are met."""
+    loops: dict[UOp, None] = {}
+    for effect in effects:
+        loops.update(dict.fromkeys(effect.src[1:]))
+    loops.update(dict.fromkeys(node for node in order if node.op is Ops.RANGE))
+    number = 0
+    for loop in loops:
+        merged = mapping.get(loop, loop)
+        if merged.op is Ops.RANGE:
+            mapping[loop] = UOp.range(merged.src[0], number, merged.arg.kind)
+            number += 1
+
+
+def _number_params(
+    kernel: Kernel, order: Sequence[UOp], moved: dict[UOp, UOp], mapping: dict[UOp, UOp]
+) -> list[UOp]:
+    """PARAMs for all BUFFERs, outputs first; the versions of one buffer share one. Returns the arguments."""
+    written = {buffer.arg.id for buffer in kernel.writes}
+    slots: dict[int, int] = {}
+    arguments: list[UOp] = []
+    used = [node for node in order if node.op is Ops.BUFFER]
+    for buffer in (*kernel.writes, *used):
+        held = buffer if buffer in kernel.writes else moved.get(buffer, buffer)
+        slot = slots.setdefault(held.arg.id, len(slots))
+        if slot == len(arguments):
+            arguments.append(held)
+        param = ParamArg(slot, held.arg.size, held.arg.id in written)
+        mapping[buffer] = UOp(Ops.PARAM, buffer.dtype, (), param)
+    return arguments
+
+
+def _number_variables(order: Sequence[UOp], mapping: dict[UOp, UOp]) -> list[UOp]:
+    variables: list[UOp] = []
+    bound = {node.src[0] for node in order if node.op is Ops.BIND}
+    for node in order:
+        if node.op in _VARIABLES and node not in bound:
+            variable = node.src[0] if node.op is Ops.BIND else node
+            arg = VarArg(f"v{len(variables)}", variable.arg.vmin, variable.arg.vmax)
+            mapping[node] = UOp(Ops.DEFINE_VAR, dtypes.index, (), arg)
+            variables.append(node)
+    return variables
+
+
+def _rebuild(
+    order: Sequence[UOp], effects: Sequence[UOp], mapping: dict[UOp, UOp]
+) -> list[UOp]:
+    new: dict[UOp, UOp] = {}
+    for node in order:
+        if node.op is Ops.RANGE:
+            found = mapping[node]
+            if found.op is Ops.RANGE:
+                bound = _substituted(found.src[0], new)
+                found = UOp(Ops.RANGE, dtypes.index, (bound,), found.arg)
+            new[node] = found
+            continue
+        if node in mapping:
+            new[node] = mapping[node]
+            continue
+        src = tuple([new[source] for source in node.src])
+        if src == node.src:
+            new[node] = node
+        elif node.op in _CLOSING:
+            kept = tuple(s for s, old in zip(src, node.src, strict=True) if _stays(s, old))
+            new[node] = UOp(node.op, node.dtype, kept, node.arg)
+        elif node.op in _FOLDING and node.dtype is dtypes.index:
+            new[node] = _folded(node.op, src[0], src[1])
+        else:
+            new[node] = UOp(node.op, node.dtype, src, node.arg)
+    return [new[effect] for effect in effects]
+
+
+def _substituted(bound: UOp, new: dict[UOp, UOp]) -> UOp:
+    # the extent of a merged loop is a new constant, all others were met before their loop
+    return new.get(bound, bound)
+
+
+def _stays(source: UOp, old: UOp) -> bool:
+    return old.op is not Ops.RANGE or source.op is Ops.RANGE
+
+
+def _folded(op: Ops, left: UOp, right: UOp) -> UOp:
+    match op:
+        case Ops.ADD:
+            return left + right
+        case Ops.MUL:
+            return left * right
+        case Ops.FLOORDIV:
+            return left // right
+        case _:
+            return left % right
+
+
+def _kernel_name(effects: Sequence[UOp]) -> str:
+    """A name that says what sort of kernel it is and the extents of its loops, reductions last."""
+    order = toposort(effects)
+    found = {node.op for node in order}
+    reduces = Ops.REDUCE in found
+    kind = "r" if reduces else "s" if Ops.SCAN in found else "e"
+    outer: dict[UOp, None] = {}
+    for effect in effects:
+        if effect.op is Ops.END:
+            outer.update(dict.fromkeys(effect.src[1:]))
+    inner = [node for node in order if node.op is Ops.RANGE and node not in outer]
+    parts = [_extent_name(loop) for loop in (*outer, *inner)]
+    return "_".join((kind, *parts))
+
+
+def _extent_name(loop: UOp) -> str:
+    bound = loop.src[0]
+    if bound.op is Ops.CONST:
+        return str(bound.arg)
+    return str(bound.arg.name) if bound.op is Ops.DEFINE_VAR else "n"

@@ -1,0 +1,276 @@
+"""`create_schedule`: from the tensor graph to kernels in execution order.
+
+The steps: decide what is stored (leaves up), decide where everything else is computed (readers down), build the
+expressions (leaves up), order the kernels, and write each as a canonical CALL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+
+from tg_ir.dtype import dtypes
+from tg_ir.graph.ops import CallArg, Ops, ParamArg
+from tg_ir.graph.uop import UOp
+
+from tg_codegen.schedule.canonical_kernel import (
+    Kernel,
+    buffers_read,
+    canonical_call,
+    resolve_gathers,
+)
+from tg_codegen.schedule.context import KernelDraft
+from tg_codegen.schedule.errors import ScheduleError
+from tg_codegen.schedule.facts import FactsWalk
+from tg_codegen.schedule.fusion import Fusion, Plan
+from tg_codegen.schedule.kernel_order import copy_kernel, order_kernels
+from tg_codegen.schedule.kernel_values import KernelValues, gathered_values
+from tg_codegen.schedule.storage import Storage
+from tg_codegen.schedule.tensor_order import (
+    ADDRESSING,
+    LEAVES,
+    TRANSPARENT,
+    addressing_base,
+    is_transfer,
+    strip_transparent,
+    tensor_order,
+    value_sources,
+)
+from tg_codegen.schedule.writes import values_to_realise
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """What to run for a tensor graph, and where its values are afterwards.
+
+    Attributes:
+        linear: LINEAR of CALLs in execution order.
+        becomes: each requested value, and each CONTIGUOUS, COPY and AFTER that was realised on the way, to movement
+            ops over the BUFFER that holds it once the schedule has run.
+        snapshots: each pinned version that the schedule overwrites, to where its old value was copied.
+    """
+
+    linear: UOp
+    becomes: dict[UOp, UOp] = field(default_factory=dict)
+    snapshots: dict[UOp, UOp] = field(default_factory=dict)
+
+
+_STORED = frozenset({Ops.CONTIGUOUS, Ops.COPY})
+
+
+def create_schedule(sink: UOp, pinned: Collection[UOp] = ()) -> Schedule:
+    """The kernels that compute the values of `sink`, in order.
+
+    `pinned`: versions (BUFFER, CONTIGUOUS, AFTER, REALIZED) that are still read outside of this graph.
+
+    Raises:
+        ScheduleError: the graph cannot be scheduled; the message says why.
+    """
+    order = tensor_order(sink.src)
+    storage, facts, required = _decide_storage(sink.src, order)
+    plan = Fusion(storage, facts, required).run(order)
+    values = KernelValues(storage, plan)
+    values.run(order)
+    kernels = _finished_kernels(plan, storage, values)
+    kept = {version: storage.version_buffer(version) for version in pinned if _is_stored(version, storage)}
+    ordered = order_kernels(kernels, dict.fromkeys(kept.values()))
+    calls = tuple(canonical_call(kernel, ordered.moved.get(kernel, {})) for kernel in ordered.kernels)
+    snapshots = {
+        version: storage.in_layout_of(version, ordered.snapshots[buffer])
+        for version, buffer in kept.items()
+        if buffer in ordered.snapshots
+    }
+    return Schedule(UOp(Ops.LINEAR, dtypes.void, calls), _results(sink.src, order, storage), snapshots)
+
+
+def _is_stored(version: UOp, storage: Storage) -> bool:
+    base = version if version in storage.buffers else addressing_base(version)
+    return base.op is Ops.BUFFER or base in storage.buffers
+
+
+# ---- what is stored
+
+
+def _decide_storage(
+    requested: Sequence[UOp], order: Sequence[UOp]
+) -> tuple[Storage, FactsWalk, set[UOp]]:
+    """Storage for all that must be stored: what is asked for, what is written, what limits and writes demand."""
+    storage = Storage(_some_device(order))
+    targets = {_realise_target(value) for value in requested}
+    consumers = _count_consumers(order)
+    facts = FactsWalk(storage, consumers)
+    required: set[UOp] = set()
+    for node in order:
+        facts.visit(node, value_sources(node))
+        if node.op is Ops.AFTER:
+            _store_write(node, storage, facts, required)
+        elif node.op in _STORED or node in targets:
+            if node.op not in LEAVES or node.op is not Ops.BUFFER:
+                storage.allocate(node)
+                required.add(node)
+            if is_transfer(node):
+                _store_copy_source(node, storage, required)
+    return storage, facts, required
+
+
+def _store_write(node: UOp, storage: Storage, facts: FactsWalk, required: set[UOp]) -> None:
+    version = strip_transparent(node.src[0])
+    base = addressing_base(version)
+    if base.op is not Ops.BUFFER and base not in storage.buffers:
+        storage.allocate(base)
+        required.add(base)
+    storage.add_write(node)
+    required.add(node)
+    for value in values_to_realise(node, storage, facts):
+        storage.allocate(value)
+
+
+def _store_copy_source(node: UOp, storage: Storage, required: set[UOp]) -> None:
+    source = node.src[0]
+    if _contiguous_part(source, storage) is None:
+        storage.allocate(source)
+        required.add(source)
+
+
+def _some_device(order: Sequence[UOp]) -> str | tuple[str, ...] | None:
+    for node in order:
+        if node.op is Ops.BUFFER or node.op is Ops.COPY:
+            return node.device
+    return None
+
+
+def _count_consumers(order: Sequence[UOp]) -> dict[UOp, int]:
+    counts: dict[UOp, int] = {}
+    for node in order:
+        for source in value_sources(node):
+            counts[source] = counts.get(source, 0) + 1
+    return counts
+
+
+def _realise_target(value: UOp) -> UOp:
+    """The node to store for a requested value: itself, or what it is only a view of."""
+    base = addressing_base(value)
+    if base.op is Ops.BUFFER or base.op in _STORED or base.op is Ops.AFTER:
+        return base
+    node = value
+    while node.op is Ops.RESHAPE or node.op in TRANSPARENT:
+        node = node.src[0]
+    return node if node.op not in LEAVES else value
+
+
+# ---- kernels
+
+
+def _finished_kernels(plan: Plan, storage: Storage, values: KernelValues) -> list[Kernel]:
+    """The kernels over BUFFERs, in the order of the graph."""
+    kernels: list[Kernel] = []
+    for after, old in storage.copies.items():
+        fresh = storage.buffers[after]
+        first = fresh.replace(arg=type(fresh.arg)(fresh.arg.id, fresh.arg.size, fresh.arg.device))
+        kernels.append(copy_kernel(first, old))
+    for node in reversed(plan.copied):
+        kernels.append(_transfer(node, storage))
+    for draft in reversed(plan.kernels):
+        kernels.append(_finished(draft, values))
+    return kernels
+
+
+def _finished(draft: KernelDraft, values: KernelValues) -> Kernel:
+    store = draft.store
+    if store is None:
+        raise AssertionError("a kernel draft without a store")
+    place = store.buffer.index(store.flat, store.mask)
+    effect = place.store(values.stored(draft), store.accumulate).end(*draft.loops)
+    effect = resolve_gathers(effect, gathered_values(draft, values))
+    return Kernel((effect,), (store.buffer,), buffers_read((effect,)))
+
+
+def _transfer(node: UOp, storage: Storage) -> Kernel:
+    source = node.src[0]
+    part = _contiguous_part(source, storage)
+    if part is None:
+        raise AssertionError("the source of a COPY was not stored")
+    buffer, begin, end = part
+    held = UOp(Ops.PARAM, buffer.dtype, (), ParamArg(1, buffer.arg.size))
+    copied = UOp(Ops.COPY, node.dtype, (held.shrink(((begin, end),)),), node.arg)
+    destination = storage.buffers[node]
+    name = f"copy_{end - begin}"
+    call = UOp(Ops.CALL, dtypes.void, (copied, destination, buffer), CallArg(name, "copy"))
+    return Kernel((), (destination,), frozenset((buffer,)), call)
+
+
+def _contiguous_part(value: UOp, storage: Storage) -> tuple[UOp, int, int] | None:
+    """The run `[begin, end)` of a BUFFER that holds exactly the elements of `value` in order; None if there is none."""
+    node = value
+    begin = 0
+    length = 0
+    first = True
+    while node not in storage.buffers and node.op in ADDRESSING:
+        if node.op in {Ops.RESHAPE, *TRANSPARENT}:
+            node = node.src[0]
+            continue
+        run = _leading_run(node) if node.op is Ops.SHRINK else None
+        if run is None:
+            return None
+        begin += run[0]
+        length = length if not first else run[1]
+        first = False
+        node = node.src[0]
+    if node.op is not Ops.BUFFER and node not in storage.buffers:
+        return None
+    if any(not isinstance(extent, int) for extent in node.shape):
+        return None
+    buffer = node if node.op is Ops.BUFFER else storage.buffers[node]
+    if node.op is Ops.AFTER and storage.layouts[node].op in ADDRESSING:
+        return None
+    size = 1
+    for extent in value.shape:
+        size *= extent
+    return buffer, begin, begin + size
+
+
+def _leading_run(node: UOp) -> tuple[int, int] | None:
+    """Begin and length of the run of elements that a SHRINK keeps; None where it keeps no single run."""
+    source = node.src[0].shape
+    if any(not isinstance(extent, int) for extent in (*source, *node.shape)):
+        return None
+    whole = True
+    begin = 0
+    stride = 1
+    for extent, (low, high) in reversed(tuple(zip(source, node.marg, strict=True))):
+        if not whole and high - low != 1:
+            return None
+        begin += low * stride
+        whole = whole and high - low == extent
+        stride *= extent
+    length = 1
+    for extent in node.shape:
+        length *= extent
+    return begin, length
+
+
+# ---- results
+
+
+def _results(
+    requested: Sequence[UOp], order: Sequence[UOp], storage: Storage
+) -> dict[UOp, UOp]:
+    becomes: dict[UOp, UOp] = {}
+    for node in order:
+        if node.op in _STORED or node.op is Ops.AFTER:
+            becomes[node] = storage.stored_value(node)
+    for value in requested:
+        base = value if value in storage.buffers else _stored_under(value, storage)
+        if base.op is not Ops.BUFFER and base not in storage.buffers:
+            raise ScheduleError(f"{value.op.name} of shape {value.shape} was requested and not stored")
+        becomes[value] = storage.view(value)
+    return becomes
+
+
+def _stored_under(value: UOp, storage: Storage) -> UOp:
+    node = value
+    while node not in storage.buffers and node.op in ADDRESSING:
+        node = node.src[0]
+    return node
+
+

@@ -1,0 +1,76 @@
+"""When a write may take place while its value is computed: only if what it reads of the overwritten buffer is
+the very element that it writes. Otherwise the value is realised first.
+"""
+
+from __future__ import annotations
+
+from tg_ir.graph.ops import AxisType, GroupOp, Ops
+from tg_ir.graph.uop import UOp, is_one
+
+from tg_codegen.schedule.facts import FactsWalk
+from tg_codegen.schedule.movement_index import ZERO, Index
+from tg_codegen.schedule.storage import Storage
+from tg_codegen.schedule.tensor_order import ADDRESSING, TRANSPARENT, addressing_base
+
+
+def values_to_realise(after: UOp, storage: Storage, facts: FactsWalk) -> list[UOp]:
+    """The values and index tensors of the writes of `after` that must be stored before the first write."""
+    buffer = storage.buffers[after]
+    found: list[UOp] = []
+    for number, store in enumerate(after.src[1:]):
+        target, value = store.src
+        scattered = False
+        for tensor in _index_tensors(target):
+            scattered = True
+            if buffer.arg.id in facts.as_read(tensor).leaves:
+                found.append(tensor)
+        if buffer.arg.id not in facts.as_read(value).leaves:
+            continue
+        if number > 0 or scattered or not _reads_only_its_element(store, storage, facts):
+            found.append(value)
+    return found
+
+
+def _index_tensors(target: UOp) -> list[UOp]:
+    found: list[UOp] = []
+    node = target
+    while node.op in GroupOp.Movement or node.op is Ops.GATHER:
+        if node.op is Ops.GATHER:
+            found.extend(node.src[1:])
+        node = node.src[0]
+    return found
+
+
+def _reads_only_its_element(store: UOp, storage: Storage, facts: FactsWalk) -> bool:
+    """Whether the value reads the target's buffer only at the element that is written, by elementwise ops."""
+    target, value = store.src
+    written = storage.version_buffer(target).arg.id
+    index = _plain_index(target)
+    place = storage.target_address(target, index)
+    seen: set[UOp] = set()
+    stack = [value]
+    while stack:
+        node = stack.pop()
+        if node in seen or written not in facts.as_read(node).leaves:
+            continue
+        seen.add(node)
+        if node in storage.buffers or node.op is Ops.BUFFER:
+            if storage.address(node, index) != place:
+                return False
+        elif node.op in GroupOp.Elementwise or node.op in TRANSPARENT:
+            stack.extend(node.src[:1] if node.op in TRANSPARENT else node.src)
+        elif node.op in ADDRESSING:
+            base = addressing_base(node)
+            stored = base in storage.buffers or base.op is Ops.BUFFER
+            if not stored or storage.address(node, index) != place:
+                return False
+        else:
+            return False
+    return True
+
+
+def _plain_index(value: UOp) -> Index:
+    return tuple(
+        ZERO if is_one(extent) else UOp.range(extent, axis, AxisType.GLOBAL)
+        for axis, extent in enumerate(value.shape)
+    )
