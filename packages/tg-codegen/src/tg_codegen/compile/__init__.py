@@ -1,0 +1,28 @@
+"""From a schedule to a `LinearProgram`: each kernel is found in a cache, or made."""
+
+from tg_codegen.compile.disk_cache import DiskCache, open_disk_cache
+from tg_codegen.compile.driver import (
+    LoweredKernel,
+    bound_values,
+    clear_kernel_cache,
+    compile_kernel,
+    compile_schedule,
+    schedule_buffers,
+)
+from tg_codegen.compile.kernel_record import CompiledKernel
+from tg_codegen.compile.memory_plan import plan_memory
+from tg_codegen.kernel.workspace import Workspace
+
+__all__ = [
+    "CompiledKernel",
+    "DiskCache",
+    "LoweredKernel",
+    "Workspace",
+    "bound_values",
+    "clear_kernel_cache",
+    "compile_kernel",
+    "compile_schedule",
+    "open_disk_cache",
+    "plan_memory",
+    "schedule_buffers",
+]
