@@ -14,7 +14,6 @@ from fractions import Fraction
 from tg_ir.dtype import DType, bitcast_scalar, cast_scalar, wrap_int
 from tg_ir.errors import DTypeError
 from tg_ir.graph.ops import ConstType, GroupOp, Ops
-from tg_ir.graph.symbolic.bounds import truncating_division, truncating_remainder
 
 _UINT32 = 0xFFFFFFFF
 _THREEFRY_PARITY = 0x1BD11BDA
@@ -80,6 +79,19 @@ def threefry(counter: int, key: int) -> int:
         x = (x + keys[(group + 1) % 3]) & _UINT32
         y = (y + keys[(group + 2) % 3] + group + 1) & _UINT32
     return y << 32 | x
+
+
+def truncating_division(x: int, y: int) -> int:
+    """C's quotient; 0 where `y` is 0."""
+    if y == 0:
+        return 0
+    quotient = abs(x) // abs(y)
+    return quotient if (x < 0) == (y < 0) else -quotient
+
+
+def truncating_remainder(x: int, y: int) -> int:
+    """C's remainder; 0 where `y` is 0."""
+    return 0 if y == 0 else x - y * truncating_division(x, y)
 
 
 def _floor_division(x: int, y: int) -> int:

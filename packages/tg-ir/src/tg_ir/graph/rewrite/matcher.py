@@ -16,6 +16,7 @@ from tg_ir.graph.ops import Ops
 from tg_ir.graph.rewrite.compiled import NodeFunction, compile_pattern
 from tg_ir.graph.rewrite.errors import PatternError
 from tg_ir.graph.rewrite.pattern import Bindings, UPat
+from tg_ir.graph.scalar import alu
 from tg_ir.graph.uop import UOp
 
 RuleFunction = Callable[..., "UOp | None"]
@@ -116,13 +117,20 @@ def _build(after: UPat, bindings: Bindings, template: UOp) -> UOp:
     if op in {Ops.CAST, Ops.BITCAST}:
         dtype = template.dtype if after.dtype is None else next(iter(after.dtype))
         return UOp(op, dtype, (_build(after.src[0], bindings, template),))
-    built = [None if s.op == _CONST else _build(s, bindings, template) for s in after.src]
+    built = [
+        None if s.op == _CONST and s.name is None else _build(s, bindings, template)
+        for s in after.src
+    ]
     beside = next((node for node in reversed(built) if node is not None), template)
     operands = [
         beside.const_like(pattern.arg) if node is None else node
         for pattern, node in zip(after.src, built, strict=True)
     ]
-    return operands[0].alu(op, *operands[1:])
+    result = operands[0].alu(op, *operands[1:])
+    if result.op is Ops.CONST or any(operand.op is not Ops.CONST for operand in operands):
+        return result
+    values = [operand.arg for operand in operands]
+    return UOp.const(result.dtype, alu(op, result.dtype, values))
 
 
 def _rule_name(function: RuleFunction) -> str:

@@ -1,71 +1,29 @@
 """Bounds of integer values, by interval arithmetic, and the folding of integer constants.
 
-Exact for `index` values; for ordinary ints the bounds hold at their own width (a sum that may wrap gets the bounds of its dtype).
+Exact for `index` values; for ordinary ints the bounds hold at their own width (a sum that may wrap
+gets the bounds of its dtype).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 from tg_ir.dtype import dtypes
 from tg_ir.graph.ops import ConstType, Ops
+from tg_ir.graph.scalar import alu, truncating_division
 from tg_ir.graph.uop import UOp, toposort
 
 Interval = tuple[ConstType, ConstType]
 
 
-def truncating_division(x: int, y: int) -> int:
-    """C's quotient; 0 where `y` is 0."""
-    if y == 0:
-        return 0
-    quotient = abs(x) // abs(y)
-    return quotient if (x < 0) == (y < 0) else -quotient
-
-
-def truncating_remainder(x: int, y: int) -> int:
-    """C's remainder; 0 where `y` is 0."""
-    return 0 if y == 0 else x - y * truncating_division(x, y)
-
-
 def fold_index(op: Ops, values: Sequence[int]) -> int:
-    """The result of `op` on mathematical integers (and bools, as 0 and 1)."""
-    x = values[0]
-    y = values[1] if len(values) > 1 else 0
-    match op:
-        case Ops.NEG:
-            return -x
-        case Ops.ADD:
-            return x + y
-        case Ops.SUB:
-            return x - y
-        case Ops.MUL:
-            return x * y
-        case Ops.FLOORDIV:
-            return x // y if y else 0
-        case Ops.FLOORMOD:
-            return x % y if y else 0
-        case Ops.CDIV:
-            return truncating_division(x, y)
-        case Ops.CMOD:
-            return truncating_remainder(x, y)
-        case Ops.MAX:
-            return max(x, y)
-        case Ops.AND:
-            return x & y
-        case Ops.OR:
-            return x | y
-        case Ops.XOR:
-            return x ^ y
-        case Ops.SHL:
-            return x << y
-        case Ops.SHR:
-            return x >> y
-        case Ops.WHERE:
-            return y if x else values[2]
-        case Ops.MULACC:
-            return x * y + values[2]
-        case _:
-            raise ValueError(f"{op.name} is not an operation on index values")
+    """The result of `op` on mathematical integers (and bools, as 0 and 1).
+
+    Raises:
+        DTypeError: `op` is not an operation on index values.
+    """
+    return int(alu(op, dtypes.index, values))
 
 
 def bounds(root: UOp) -> Interval:
@@ -75,8 +33,7 @@ def bounds(root: UOp) -> Interval:
     for node in toposort((root,), lambda n: n._bounds is None):
         if node._bounds is None:
             node._bounds = _bounds_of(node)
-    assert root._bounds is not None
-    return root._bounds
+    return _of(root)
 
 
 def _dtype_bounds(node: UOp) -> Interval:
@@ -115,8 +72,7 @@ def _bounds_of(node: UOp) -> Interval:
 
 
 def _of(node: UOp) -> Interval:
-    assert node._bounds is not None
-    return node._bounds
+    return cast("Interval", node._bounds)
 
 
 def _alu_bounds(node: UOp) -> Interval | None:
@@ -151,7 +107,9 @@ def _bool_bounds(op: Ops, a: bool, b: bool, c: bool, d: bool) -> Interval | None
             return None
 
 
-def _int_bounds(op: Ops, a: int, b: int, c: int, d: int) -> Interval | None:
+def _int_bounds(  # noqa: C901 - a flat match
+    op: Ops, a: int, b: int, c: int, d: int
+) -> Interval | None:
     match op:
         case Ops.ADD:
             return (a + c, b + d)
