@@ -40,7 +40,8 @@ def _package_of(part: object) -> str:
 def _code_fingerprint(*backends: str) -> str:
     """Differs after any change of the packages that make kernels.
 
-    A working copy keeps its version, so that is not enough. Sizes and times of the files are, and 100 times as fast as reading them.
+    A working copy keeps its version, so that is not enough. Sizes and times of the files are, and
+    looking them up takes a hundredth of reading the files.
     """
     digest = hashlib.sha256()
     for package in sorted({*_OWN_PACKAGES, *backends}):

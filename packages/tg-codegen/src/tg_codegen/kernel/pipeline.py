@@ -24,6 +24,7 @@ from tg_codegen.kernel.lower_stage import lower_stage
 from tg_codegen.kernel.separate_loops import separate_loops
 from tg_codegen.kernel.unroll import unroll
 from tg_codegen.kernel.vectorize import vectorize
+from tg_codegen.kernel.workspace import Workspace
 from tg_codegen.optimize import Opt, apply_opts, optimize
 
 
@@ -53,6 +54,7 @@ class LoweredKernel:
     thread_extent: UOp | int
     cost: KernelCost
     opts: tuple[str, ...]
+    workspaces: tuple[Workspace, ...] = ()
 
 
 def _optimise(sink: UOp, context: LoweringContext) -> UOp:
