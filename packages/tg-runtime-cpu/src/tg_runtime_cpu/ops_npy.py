@@ -12,11 +12,11 @@ from tg_runtime_cpu.view_allocator import ViewAllocator, ViewMemory
 
 
 class NumpyAllocator(ViewAllocator):
-    """Memory that numpy allocates; its content is not cleared."""
+    """Memory that numpy allocates, zeroed by the operating system where it is large."""
 
     def _allocate(self, size: int) -> memoryview:
         try:
-            return np.empty(size, dtype=np.uint8).data
+            return np.zeros(size, dtype=np.uint8).data
         except ValueError as error:  # larger than any array can be
             raise MemoryError(str(error)) from error
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import platform
 from dataclasses import dataclass, field
 
-from tg_runtime_cpu.errors import ObjectFileError
+from tg_runtime_cpu.errors import ObjectFileError, UnresolvedSymbolError
 from tg_runtime_cpu.executable_memory import (
     ExecutableMemory,
     Protection,
@@ -111,9 +111,7 @@ def load_object(data: bytes) -> LoadedObject:
     for index, start in layout.section_at.items():
         contents = obj.sections[index].contents
         view[start : start + len(contents)] = contents
-    addresses = [
-        _address_of(symbol, index, layout, memory) for index, symbol in enumerate(obj.symbols)
-    ]
+    addresses = _resolve(obj, layout, memory.address)
     _fill_indirections(view, layout, rules, addresses)
     for relocation in obj.relocations:
         _relocate(view, relocation, rules, layout, memory.address, addresses)
@@ -194,16 +192,31 @@ def _symbols_with_indirection(
     return list(far), list(indirect)
 
 
-def _address_of(symbol: Symbol, index: int, layout: _Layout, memory: ExecutableMemory) -> int:
-    if symbol.section in layout.section_at:
-        return memory.address + layout.section_at[symbol.section] + symbol.value
-    if index in layout.common_at:
-        return memory.address + layout.common_at[index]
-    if symbol.section == SYMBOL_UNDEFINED and symbol.name:
+def _resolve(obj: ObjectFile, layout: _Layout, base: int) -> list[int]:
+    """Return the address of every symbol that is defined here or referred to; 0 for the others."""
+    used = {relocation.symbol for relocation in obj.relocations}
+    addresses = []
+    for index, symbol in enumerate(obj.symbols):
+        address = 0
+        if symbol.section in layout.section_at:
+            address = base + layout.section_at[symbol.section] + symbol.value
+        elif index in layout.common_at:
+            address = base + layout.common_at[index]
+        elif symbol.section == SYMBOL_ABSOLUTE:
+            address = symbol.value
+        elif symbol.section == SYMBOL_UNDEFINED and index in used:
+            address = _external(symbol)
+        addresses.append(address)
+    return addresses
+
+
+def _external(symbol: Symbol) -> int:
+    try:
         return external_address(symbol.name)
-    # An absolute value, or a symbol of a section that is not loaded, which nothing loaded refers
-    # to.
-    return symbol.value if symbol.section == SYMBOL_ABSOLUTE else 0
+    except UnresolvedSymbolError:
+        if symbol.is_weak:  # the ABI's way to ask whether a function exists
+            return 0
+        raise
 
 
 def _fill_indirections(
