@@ -15,6 +15,7 @@ from tg_ir.device import (
     TinyELF,
     Var,
     VariableBounds,
+    View,
 )
 from tg_ir.graph import Ops, UOp
 
@@ -66,14 +67,21 @@ class ProgramBuilder:
         self._steps.append(launch)
 
     def add_copy(self, call: UOp) -> None:
-        """Append the copy of a CALL whose buffers are destination and source."""
+        """Append the copy of a CALL whose buffers are destination and source.
+
+        `src[0]` is a COPY of PARAM 1, or of a run of its elements.
+        """
         buffers = self.add_buffers(call)
         if len(buffers) != 2:
             raise UnsupportedCallError(
                 f"copy {call.arg.name!r}: expected a destination and a source, "
                 f"got {len(buffers)} buffers"
             )
-        self._steps.append(Copy(buffers[0], buffers[1]))
+        dest, source = buffers
+        copied = call.src[0].src[0]
+        if copied.op is Ops.SHRINK:
+            source = self._view(source, copied)
+        self._steps.append(Copy(dest, source))
 
     def add_buffers(self, call: UOp) -> list[int]:
         """The indices of the buffers of a CALL; new ones are added."""
@@ -97,6 +105,16 @@ class ProgramBuilder:
         )
         program.verify()
         return program
+
+    def _view(self, source: int, shrink: UOp) -> int:
+        """Append a view of the elements that a one-dimensional SHRINK keeps; returns its index."""
+        ((begin, end),) = shrink.marg
+        itemsize = shrink.dtype.itemsize
+        index = len(self._buffers)
+        nbytes = (end - begin) * itemsize
+        self._buffers.append(BufferDecl(nbytes, self._buffers[source].device, "temporary"))
+        self._steps.append(View(index, source, Const(begin * itemsize)))
+        return index
 
     def _index(self, node: UOp) -> int:
         buffer = _storage(node)
