@@ -14,30 +14,35 @@ if TYPE_CHECKING:
 
 
 def infer_shapes(node: UOp) -> None:
+    """See `shape.infer_shapes`."""
     from tg_ir.graph.shape import infer_shapes as run
 
     run(node)
 
 
 def infer_devices(node: UOp) -> None:
+    """See `shape.infer_devices`."""
     from tg_ir.graph.shape import infer_devices as run
 
     run(node)
 
 
 def bounds(node: UOp) -> tuple[ConstType, ConstType]:
+    """See `symbolic.bounds`."""
     from tg_ir.graph.symbolic.bounds import bounds as run
 
     return run(node)
 
 
 def content_keys(node: UOp) -> None:
+    """See `content_key.content_keys`."""
     from tg_ir.graph.content_key import content_keys as run
 
     run(node)
 
 
 def fold_index(op: Ops, values: Sequence[int]) -> int:
+    """See `symbolic.bounds.fold_index`."""
     from tg_ir.graph.symbolic.bounds import fold_index as run
 
     return run(op, values)
