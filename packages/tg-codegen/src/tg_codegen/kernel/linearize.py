@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from tg_ir.dtype import DType, dtypes
 from tg_ir.graph.ops import DefineArg, Ops
-from tg_ir.graph.uop import UOp, substitute, toposort
+from tg_ir.graph.uop import UOp, toposort
 
 from tg_codegen.kernel.loop_blocks import (
     Block,
@@ -198,14 +198,26 @@ def _joined(
     combine = node.arg.combine
     if combine.op is not None:
         return [_join_by_op(combine.op, accumulated[0], values[0], builder)]
-    leaves: dict[UOp, UOp] = {}
-    for position, value in enumerate(values):
-        leaves[UOp(Ops.STATE, value.dtype, (), (0, position))] = accumulated[position]
-        leaves[UOp(Ops.STATE, value.dtype, (), (1, position))] = value
-    joined = list(substitute(combine.body, leaves))
+    joined = _body_over(combine.body, accumulated, values)
     for part in toposort(joined):
         builder.add(part)
     return joined
+
+
+def _body_over(body: tuple[UOp, ...], accumulated: list[UOp], values: list[UOp]) -> list[UOp]:
+    """The body of a combine over these states, each lane by itself where they are vectors."""
+    lanes = values[0].dtype.count
+    new: dict[UOp, UOp] = {}
+    for node in toposort(body):
+        if node.op is Ops.STATE:
+            side, position = node.arg
+            new[node] = (values if side else accumulated)[position]
+        elif node.op is Ops.CONST:
+            new[node] = node.broadcast(lanes)
+        else:
+            src = tuple([new[s] for s in node.src])
+            new[node] = UOp(node.op, node.dtype.vec(lanes), src, node.arg)
+    return [new[root] for root in body]
 
 
 def _join_by_op(op: Ops, accumulated: UOp, value: UOp, builder: _Builder) -> UOp:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import assert_never
 
+from tg_ir.errors import TgError
 from tg_ir.graph.ops import AddrSpace, AxisType, KernelInfo, Ops, RangeArg, StageArg
 from tg_ir.graph.symbolic import simplify
 from tg_ir.graph.uop import UOp, substitute, toposort
@@ -25,7 +26,7 @@ from tg_codegen.optimize.split_range import (
 )
 
 
-class OptError(ValueError):
+class OptError(TgError, ValueError):
     """An `Opt` that this kernel does not allow; says which and why."""
 
 
