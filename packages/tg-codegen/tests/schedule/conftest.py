@@ -196,21 +196,19 @@ class Reference:
         flat = result.reshape(-1)
         for store in node.src[1:]:
             target, value = store.src
-            numbers = Reference(dict(self._values))
-            numbers._values[node.src[0]] = np.arange(1, flat.size + 1).reshape(result.shape)
-            places = numbers._recompute(target, node.src[0]).reshape(-1)
+            numbers = np.arange(1, flat.size + 1).reshape(result.shape)
+            places = self._follow(target, node.src[0], numbers).reshape(-1)
             for place, item in zip(places, self._values[value].reshape(-1), strict=True):
                 if place > 0:
                     flat[place - 1] = flat[place - 1] + item if store.arg is Ops.ADD else item
         return flat.reshape(result.shape)
 
-    def _recompute(self, target: UOp, version: UOp) -> Array:
+    def _follow(self, target: UOp, version: UOp, value: Array) -> Array:
         chain = []
         node = target
         while node is not version:
             chain.append(node)
             node = node.src[0]
-        value = self._values[version]
         for step in reversed(chain):
             if step.op is Ops.GATHER:
                 value = gather(step, [value, *(self._values[s] for s in step.src[1:])])

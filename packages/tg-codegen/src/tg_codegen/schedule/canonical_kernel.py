@@ -63,8 +63,6 @@ def buffers_read(effects: Sequence[UOp]) -> frozenset[UOp]:
     for node in toposort(effects):
         if node.op is Ops.LOAD:
             found.add(node.src[0].src[0])
-        elif node.op is Ops.STORE and node.arg is not None:
-            found.add(node.src[0].src[0])
     return frozenset(found)
 
 

@@ -23,7 +23,7 @@ from tg_codegen.schedule.context import KernelDraft
 from tg_codegen.schedule.errors import ScheduleError
 from tg_codegen.schedule.facts import FactsWalk
 from tg_codegen.schedule.fusion import Fusion, Plan
-from tg_codegen.schedule.kernel_order import copy_kernel, order_kernels
+from tg_codegen.schedule.kernel_order import copy_kernel, order_kernels, snapshot_of
 from tg_codegen.schedule.kernel_values import KernelValues, gathered_values
 from tg_codegen.schedule.storage import Storage
 from tg_codegen.schedule.tensor_order import (
@@ -36,7 +36,7 @@ from tg_codegen.schedule.tensor_order import (
     tensor_order,
     value_sources,
 )
-from tg_codegen.schedule.writes import values_to_realise
+from tg_codegen.schedule.writes import store_values_first
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,8 +121,7 @@ def _store_write(node: UOp, storage: Storage, facts: FactsWalk, required: set[UO
         required.add(base)
     storage.add_write(node)
     required.add(node)
-    for value in values_to_realise(node, storage, facts):
-        storage.allocate(value)
+    store_values_first(node, storage, facts)
 
 
 def _store_copy_source(node: UOp, storage: Storage, required: set[UOp]) -> None:
@@ -170,18 +169,30 @@ def _finished_kernels(plan: Plan, storage: Storage, values: KernelValues) -> lis
         kernels.append(copy_kernel(first, old))
     for node in reversed(plan.copied):
         kernels.append(_transfer(node, storage))
+    read_copies: dict[UOp, UOp] = {}
+    for after in storage.reads_copied:
+        version = storage.copies.get(after) or storage.version_buffer(after.src[0])
+        if version not in read_copies:
+            read_copies[version] = snapshot_of(version)
+            kernels.append(copy_kernel(read_copies[version], version))
     for draft in reversed(plan.kernels):
-        kernels.append(_finished(draft, values))
+        copied = read_copies if draft.node in storage.reads_copied else {}
+        kernels.append(_finished(draft, values, copied))
     return kernels
 
 
-def _finished(draft: KernelDraft, values: KernelValues) -> Kernel:
+def _finished(draft: KernelDraft, values: KernelValues, copied: dict[UOp, UOp]) -> Kernel:
     store = draft.store
     if store is None:
         raise AssertionError("a kernel draft without a store")
     place = store.buffer.index(store.flat, store.mask)
-    effect = place.store(values.stored(draft), store.accumulate).end(*draft.loops)
+    value = values.stored(draft)
+    if store.accumulate is not None:
+        value = place.load().alu(store.accumulate, value)
+    effect = place.store(value).end(*draft.loops)
     effect = resolve_gathers(effect, gathered_values(draft, values))
+    if copied:
+        effect = effect.substitute(copied)
     return Kernel((effect,), (store.buffer,), buffers_read((effect,)))
 
 

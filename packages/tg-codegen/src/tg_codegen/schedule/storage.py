@@ -36,12 +36,14 @@ class Storage:
         buffers: realised node, or version -> the BUFFER version that holds it.
         layouts: AFTER -> the node under the chain of writes, whose shape says how elements are laid out.
         copies: AFTER -> the BUFFER version that its storage must be copied from first.
+        reads_copied: AFTERs whose values read the overwritten version as a whole, so that it is copied first.
     """
 
     default_device: Device | None
     buffers: dict[UOp, UOp] = field(default_factory=dict)
     layouts: dict[UOp, UOp] = field(default_factory=dict)
     copies: dict[UOp, UOp] = field(default_factory=dict)
+    reads_copied: dict[UOp, None] = field(default_factory=dict)
     _taken: set[VersionKey] = field(default_factory=set)
 
     def device_of(self, node: UOp) -> Device:
@@ -91,18 +93,21 @@ class Storage:
 
     def version_buffer(self, version: UOp) -> UOp:
         """The BUFFER version that `version` (or a view of it) lies in."""
-        base = version if version in self.buffers else addressing_base(version)
+        base = addressing_base(version)
         return base if base.op is Ops.BUFFER else self.buffers[base]
 
     def address(self, node: UOp, index: Index) -> tuple[UOp, UOp | None]:
-        """The position in its buffer of element `index` of `node`, movement ops over a version, and its mask."""
+        """The position in its buffer of element `index` of `node`, stored itself or movement ops over a version."""
         mask: UOp | None = None
+        if node in self.buffers and node.op is not Ops.AFTER:
+            return flatten(index, node.shape), None
+        # below the first node the movement ops say how a version lies in its buffer, stored elsewhere or not
         while True:
             if node.op is Ops.AFTER:
                 node = self.layouts[node]
             elif node.op in TRANSPARENT:
                 node = node.src[0]
-            elif node.op in GroupOp.Movement and (node not in self.buffers):
+            elif node.op in GroupOp.Movement:
                 index, valid = push_index(node, index)
                 mask = both(mask, valid)
                 node = node.src[0]

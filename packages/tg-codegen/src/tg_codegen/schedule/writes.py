@@ -10,10 +10,26 @@ from tg_ir.graph.uop import UOp, is_one
 from tg_codegen.schedule.facts import FactsWalk
 from tg_codegen.schedule.movement_index import ZERO, Index
 from tg_codegen.schedule.storage import Storage
-from tg_codegen.schedule.tensor_order import ADDRESSING, TRANSPARENT, addressing_base
+from tg_codegen.schedule.tensor_order import (
+    ADDRESSING,
+    TRANSPARENT,
+    addressing_base,
+    strip_transparent,
+)
 
 
-def values_to_realise(after: UOp, storage: Storage, facts: FactsWalk) -> list[UOp]:
+def store_values_first(after: UOp, storage: Storage, facts: FactsWalk) -> None:
+    """Gives storage to whatever the writes of `after` would read too late, or marks `after` for a copy."""
+    for value in _values_read_too_late(after, storage, facts):
+        node = strip_transparent(value)
+        is_version = node.op is Ops.BUFFER or (node in storage.buffers and node.op not in ADDRESSING)
+        if is_version:
+            storage.reads_copied[after] = None
+        else:
+            storage.allocate(node)
+
+
+def _values_read_too_late(after: UOp, storage: Storage, facts: FactsWalk) -> list[UOp]:
     """The values and index tensors of the writes of `after` that must be stored before the first write."""
     buffer = storage.buffers[after]
     found: list[UOp] = []
@@ -26,7 +42,9 @@ def values_to_realise(after: UOp, storage: Storage, facts: FactsWalk) -> list[UO
                 found.append(tensor)
         if buffer.arg.id not in facts.as_read(value).leaves:
             continue
-        if number > 0 or scattered or not _reads_only_its_element(store, storage, facts):
+        if number > 0 or scattered or not _reads_only_its_element(
+            store, buffer.arg.id, storage, facts
+        ):
             found.append(value)
     return found
 
@@ -41,17 +59,18 @@ def _index_tensors(target: UOp) -> list[UOp]:
     return found
 
 
-def _reads_only_its_element(store: UOp, storage: Storage, facts: FactsWalk) -> bool:
+def _reads_only_its_element(
+    store: UOp, buffer_id: int, storage: Storage, facts: FactsWalk
+) -> bool:
     """Whether the value reads the target's buffer only at the element that is written, by elementwise ops."""
     target, value = store.src
-    written = storage.version_buffer(target).arg.id
     index = _plain_index(target)
     place = storage.target_address(target, index)
     seen: set[UOp] = set()
     stack = [value]
     while stack:
         node = stack.pop()
-        if node in seen or written not in facts.as_read(node).leaves:
+        if node in seen or buffer_id not in facts.as_read(node).leaves:
             continue
         seen.add(node)
         if node in storage.buffers or node.op is Ops.BUFFER:
