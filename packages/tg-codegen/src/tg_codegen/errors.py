@@ -11,3 +11,11 @@ class UnexpectedCompileError(TgError, RuntimeError):
 
 class UnsupportedCallError(TgError, NotImplementedError):
     """A CALL of a schedule that the compile driver cannot turn into steps of a program."""
+
+
+class LoweringError(TgError, ValueError):
+    """A kernel graph that lowering cannot handle: what made it broke the contract of a pass."""
+
+
+class OptError(TgError, ValueError):
+    """An `Opt` that a kernel does not allow; says which and why."""

@@ -14,6 +14,7 @@ from tg_ir.dtype import DType, dtypes
 from tg_ir.graph.ops import DefineArg, Ops
 from tg_ir.graph.uop import UOp, toposort
 
+from tg_codegen.errors import LoweringError
 from tg_codegen.kernel.loop_blocks import (
     Block,
     LoopTree,
@@ -231,8 +232,7 @@ def _convert_scan(node: UOp, builder: _Builder) -> None:
     value = builder.new[node.src[0]]
     loop = builder.new[node.src[1]]
     inside = builder.tree.of_range[loop]
-    outside = inside.parent
-    assert outside is not None
+    outside = inside.around
     register = builder.new_register(value.dtype)
     constant = builder.constant(value.dtype, node.arg.combine.init[0])
     setting = builder.add(builder.element(register).store(constant), outside)
@@ -246,8 +246,7 @@ def _convert_scan(node: UOp, builder: _Builder) -> None:
 
 def _emit(builder: _Builder) -> list[UOp]:
     for block in builder.tree.of_range.values():
-        assert block.parent is not None
-        block.parent.items.append(block)
+        block.around.items.append(block)
     used = _used_items(builder)
     linear: list[UOp] = []
     stack: list[Item | UOp] = [builder.tree.root]
@@ -300,5 +299,6 @@ def _ordered(block: Block, builder: _Builder, used: set[UOp]) -> list[Item]:
             missing[user] -= 1
             if missing[user] == 0:
                 heapq.heappush(heap, rank[user])
-    assert len(result) == len(items), "items of a block need each other"
+    if len(result) != len(items):
+        raise LoweringError("the nodes of a loop need each other in a circle")
     return result

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from tg_ir.graph.ops import AxisType, Ops
 from tg_ir.graph.uop import UOp
 
+from tg_codegen.errors import LoweringError
 from tg_codegen.kernel.separate_loops import closed_ranges
 
 
@@ -23,33 +24,23 @@ class Block:
     depth: int
     items: list[UOp | Block] = field(default_factory=list)
 
-    def path(self) -> list[Block]:
-        """The blocks from the whole kernel down to this one."""
-        found: list[Block] = []
-        block: Block | None = self
-        while block is not None:
-            found.append(block)
-            block = block.parent
-        return found[::-1]
+    @property
+    def around(self) -> Block:
+        """The block that this loop stands in."""
+        if self.parent is None:
+            raise LoweringError("the whole kernel stands in no loop")
+        return self.parent
 
     def child_towards(self, inner: Block) -> Block:
         """The block directly inside this one that contains `inner`."""
         block = inner
         while block.parent is not self:
-            assert block.parent is not None, "not an ancestor"
-            block = block.parent
+            block = block.around
         return block
-
-    def contains(self, other: Block) -> bool:
-        block: Block | None = other
-        while block is not None and block.depth >= self.depth:
-            if block is self:
-                return True
-            block = block.parent
-        return False
 
 
 def deeper(left: Block, right: Block) -> Block:
+    """The inner one of two blocks of which one contains the other."""
     return right if right.depth > left.depth else left
 
 
@@ -62,9 +53,7 @@ class LoopTree:
 
     def outside(self, closer: UOp) -> Block:
         """The block around the loops of `closer`."""
-        parent = self.of_range[closed_ranges(closer)[0]].parent
-        assert parent is not None
-        return parent
+        return self.of_range[closed_ranges(closer)[0]].around
 
     def inside(self, closer: UOp) -> Block:
         """The block of the innermost loop of `closer`."""
@@ -91,7 +80,8 @@ def build_loop_tree(closers: list[UOp]) -> LoopTree:
                 _add_loops(tree, closer, around)
             else:
                 later.append(closer)
-        assert len(later) < len(waiting), "loops contain each other"
+        if len(later) == len(waiting):
+            raise LoweringError("two loops of the kernel contain each other")
         waiting = later
     return tree
 

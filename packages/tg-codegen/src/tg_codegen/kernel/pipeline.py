@@ -99,6 +99,7 @@ def lower_kernel(
 
     Args:
         sink: satisfies `spec.kernel_graph`.
+        capabilities: what the renderer of the target takes.
         opts: the moves to make; None leaves the choice to the heuristic.
         passes: a pipeline with passes of your own in it.
 

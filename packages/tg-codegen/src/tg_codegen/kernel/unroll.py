@@ -10,12 +10,14 @@ from __future__ import annotations
 
 from tg_ir.graph.ops import AxisType, Combine, Ops
 from tg_ir.graph.symbolic import simplify
-from tg_ir.graph.uop import UOp, as_index, substitute, toposort
+from tg_ir.graph.uop import UOp, as_index, toposort
 
+from tg_codegen.errors import LoweringError
 from tg_codegen.kernel.separate_loops import closed_ranges
 
 
 def is_unroll_range(node: UOp) -> bool:
+    """Whether `node` is a RANGE of kind UNROLL."""
     return node.op is Ops.RANGE and node.arg.kind is AxisType.UNROLL
 
 
@@ -81,7 +83,8 @@ def _unroll_effect(node: UOp) -> UOp:
 
 def _unroll_reduce(node: UOp) -> UOp:
     combine: Combine = node.arg.combine
-    assert combine.op is not None, "only one-op reductions are unrolled"
+    if combine.op is None:
+        raise LoweringError(f"only reductions by one op are unrolled, not '{combine.name}'")
     ranges = closed_ranges(node)
     axes = [r for r in ranges if is_unroll_range(r)]
     loops = tuple(r for r in ranges if not is_unroll_range(r))
@@ -102,7 +105,3 @@ def _joined_in_pairs(values: list[UOp], op: Ops) -> UOp:
         values = pairs + values[len(pairs) * 2 :]
     return values[0]
 
-
-def substitute_range(sink: UOp, axis: UOp, value: UOp) -> UOp:
-    """`sink` with `axis` replaced by an expression."""
-    return substitute((sink,), {axis: value})[0]

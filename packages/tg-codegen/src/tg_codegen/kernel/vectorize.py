@@ -15,6 +15,7 @@ from tg_ir.graph.ops import AxisType, GroupOp, Ops, ReduceArg
 from tg_ir.graph.symbolic import simplify, split_affine
 from tg_ir.graph.uop import UOp, substitute, toposort
 
+from tg_codegen.errors import LoweringError
 from tg_codegen.kernel.separate_loops import closed_ranges
 
 
@@ -30,6 +31,7 @@ class _State:
 
 
 def is_vector_range(node: UOp) -> bool:
+    """Whether `node` is a RANGE of kind VECTOR."""
     return node.op is Ops.RANGE and node.arg.kind is AxisType.VECTOR
 
 
@@ -65,7 +67,8 @@ def _vector_form(node: UOp, state: _State) -> UOp:
     if is_vector_range(node):
         return UOp(Ops.LANES, dtypes.index.vec(_width(node)))
     axes = vector_ranges(node)
-    assert len(axes) <= 1, f"{node!r} depends on {len(axes)} vector axes"
+    if len(axes) > 1:
+        raise LoweringError(f"{node!r} depends on {len(axes)} vector axes, expected at most one")
     match node.op:
         case Ops.INDEX:
             # kept as it is: LOAD and STORE decide between a vector access and a gather
@@ -119,6 +122,11 @@ def _mask(index: UOp, width: int, in_lanes: bool, state: _State) -> UOp | None:
     return _lanes(mask, width) if in_lanes else mask
 
 
+def _index(index: UOp, buffer: UOp, where: UOp, mask: UOp | None) -> UOp:
+    src = (buffer, where) if mask is None else (buffer, where, mask)
+    return UOp(Ops.INDEX, index.dtype, src)
+
+
 def _access(node: UOp, axis: UOp | None, state: _State) -> UOp:
     index = node.src[0]
     buffer = state.new[index.src[0]]
@@ -128,12 +136,12 @@ def _access(node: UOp, axis: UOp | None, state: _State) -> UOp:
     width = _width(axis) if axis is not None else 1
     if axis is None or (node.op is Ops.LOAD and not address_axis):
         mask = _mask(index, 1, False, state)
-        position = UOp(Ops.INDEX, index.dtype, (buffer, where) + ((mask,) if mask is not None else ()))
+        position = _index(index, buffer, where, mask)
         return UOp(node.op, node.dtype, (position, *others), node.arg)
     if not in_row:
         where = _lanes(where, width)
     mask = _mask(index, width, True, state)
-    position = UOp(Ops.INDEX, index.dtype, (buffer, where) + ((mask,) if mask is not None else ()))
+    position = _index(index, buffer, where, mask)
     wide = tuple([_lanes(s, width) for s in others])
     dtype = node.dtype if node.op is Ops.STORE else node.dtype.vec(width)
     return UOp(node.op, dtype, (position, *wide), node.arg)
@@ -152,7 +160,11 @@ def _reduce(node: UOp, axis: UOp | None, state: _State) -> UOp:
         return _with_loops(wide, loops, node, width)
     if not lanes:
         return UOp(node.op, node.dtype, (*values, *loops), node.arg)
-    assert combine.op is not None and len(lanes) == 1, "only one-op reductions run over lanes"
+    if combine.op is None or len(lanes) > 1:
+        raise LoweringError(
+            f"lanes of a reduction: expected one vector axis and one op, got {len(lanes)} "
+            f"and '{combine.name}'"
+        )
     width = _width(lanes[0])
     partial = _with_loops((_lanes(values[0], width),), loops, node, width)
     return UOp(Ops.REDUCE_LANES, node.dtype, (partial,), combine.op)

@@ -3,7 +3,8 @@
 The moves (`Opt`), their application, and the default choice.
 """
 
-from tg_codegen.optimize.apply import OptError, apply_opt, apply_opts
+from tg_codegen.errors import OptError
+from tg_codegen.optimize.apply import apply_opt, apply_opts
 from tg_codegen.optimize.heuristic import choose_opts, optimize
 from tg_codegen.optimize.opt import Opt, OptOps
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import assert_never
 
-from tg_ir.errors import TgError
 from tg_ir.graph.ops import AddrSpace, AxisType, KernelInfo, Ops, RangeArg, StageArg
 from tg_ir.graph.symbolic import simplify
 from tg_ir.graph.uop import UOp, substitute, toposort
 
+from tg_codegen.errors import OptError
 from tg_codegen.kernel.loop_blocks import stored_by
 from tg_codegen.kernel.lower_stage import stage_position
 from tg_codegen.kernel.separate_loops import closed_ranges
@@ -24,10 +24,6 @@ from tg_codegen.optimize.split_range import (
     retag_range,
     split_range,
 )
-
-
-class OptError(TgError, ValueError):
-    """An `Opt` that this kernel does not allow; says which and why."""
 
 
 def apply_opts(sink: UOp, opts: list[Opt]) -> UOp:
@@ -57,32 +53,45 @@ def apply_opt(sink: UOp, opt: Opt) -> UOp:
         case OptOps.SPLIT:
             return _split(sink, opt, None, {AxisType.GLOBAL, AxisType.REDUCE})
         case OptOps.ORDER:
-            assert isinstance(opt.arg, tuple)
-            return _order(sink, opt.arg)
+            return _order(sink, _axes_of(opt))
         case OptOps.THREAD:
-            assert opt.axis is not None
-            return _thread(sink, opt.axis)
+            return _thread(sink, _axis_of(opt))
         case OptOps.STAGE:
-            assert isinstance(opt.arg, int)
-            return stage_factor(sink, opt.arg)
+            return stage_factor(sink, _count_of(opt))
         case _:
             assert_never(opt.op)
 
 
+def _axis_of(opt: Opt) -> Axis:
+    if opt.axis is None:
+        raise OptError("expected an axis")
+    return opt.axis
+
+
+def _count_of(opt: Opt) -> int:
+    if not isinstance(opt.arg, int):
+        raise OptError(f"expected an int as arg, got {opt.arg!r}")
+    return opt.arg
+
+
+def _axes_of(opt: Opt) -> tuple[Axis, ...]:
+    if not isinstance(opt.arg, tuple):
+        raise OptError(f"expected a tuple of axes as arg, got {opt.arg!r}")
+    return opt.arg
+
+
 def _split(sink: UOp, opt: Opt, kind: AxisType | None, allowed: set[AxisType]) -> UOp:
-    assert opt.axis is not None
-    assert isinstance(opt.arg, int)
-    axis = range_with_axis(sink, opt.axis)
+    axis, count = range_with_axis(sink, _axis_of(opt)), _count_of(opt)
     if axis.arg.kind not in allowed:
         names = " or ".join(sorted(k.name for k in allowed))
         raise OptError(f"expected an axis of kind {names}, this one is {axis.arg.kind.name}")
     if extent(axis) < 0:
         raise OptError("the extent of the axis is symbolic; only constant extents are split")
     if kind is None:
-        return block_range(sink, axis, opt.arg)
+        return block_range(sink, axis, count)
     if kind is AxisType.VECTOR:
         _check_one_vector_axis(sink, axis)
-    return split_range(sink, axis, opt.arg, kind)
+    return split_range(sink, axis, count, kind)
 
 
 def _check_one_vector_axis(sink: UOp, axis: UOp) -> None:

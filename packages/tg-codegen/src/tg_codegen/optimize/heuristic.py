@@ -91,8 +91,7 @@ def _reads_in_row(loads: list[UOp], axis: UOp) -> bool:
 
 
 def _reduction_lanes(sink: UOp, lanes: int) -> list[Opt]:
-    """Lanes and further accumulators for each reduction whose operands lie in a row along a summed axis.
-    """
+    """Lanes and accumulators for each reduction whose operands lie in a row along a summed axis."""
     opts: list[Opt] = []
     for reduction in reductions(sink):
         if reduction.arg.combine.op is None:
@@ -113,8 +112,7 @@ def _reduction_lanes(sink: UOp, lanes: int) -> list[Opt]:
 
 
 def _row_lanes(sink: UOp, lanes: int) -> list[Opt]:
-    """Lanes for the innermost output axis of a kernel whose reductions do not depend on it (softmax).
-    """
+    """Lanes for the innermost output axis, where no reduction depends on it (softmax)."""
     axes = output_axes(sink)
     inside = {r for reduction in reductions(sink) for r in reduction.ranges}
     free = [a for a in axes if a not in inside]

@@ -26,11 +26,11 @@ class OptOps(Enum):
     SPLIT = "split"
     """Split into an outer loop and an inner loop of `arg` iterations: a cache block."""
     ORDER = "order"
-    """Put the output loops in the order of the axes in `arg`; those not named follow as they are."""
+    """Put the output loops in the order of the axes in `arg`; the rest follow as they are."""
     THREAD = "thread"
     """Share the iterations of this output axis among the workers; it becomes the outermost loop."""
     STAGE = "stage"
-    """Copy the tile of factor `arg` (0 or 1) of the product into a local buffer, in the order it is read."""
+    """Copy the tile of factor `arg` (0 or 1) of the product to a local buffer, as it is read."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,7 +52,7 @@ def split_range(sink: UOp, axis: UOp, count: int, kind: AxisType) -> UOp:
         value = outer * count + inner
     if outer_count * count == total:
         return _rebuild(sink, _Split(axis, loops, value, value, None))
-    # rows of a register tile read a valid row again: a mask would cost a branch in the innermost loop
+    # rows of a register tile read a valid row again: a mask would be a branch in the inner loop
     safe = value.minimum(total - 1) if kind is AxisType.UNROLL else value
     return _rebuild(sink, _Split(axis, loops, value, safe, value < total))
 

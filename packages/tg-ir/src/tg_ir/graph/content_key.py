@@ -19,8 +19,7 @@ def content_keys(root: UOp) -> None:
         digest = hashlib.sha256(f"{node.op.name}|{node.dtype!r}|".encode())
         digest.update(_arg_key(node))
         for source in node.src:
-            assert source._key is not None
-            digest.update(source._key)
+            digest.update(source.key)
         node._key = digest.digest()
 
 
