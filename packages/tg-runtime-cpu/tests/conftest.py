@@ -35,7 +35,11 @@ def _make_kernel(
     name: str, body: str, buffers: int, vals: tuple[str, ...] = (), declarations: str = ""
 ) -> TinyELF:
     """A kernel of float or int work on i = begin .. end-1; `body` sees %i, %p0 ... and %v0 ..."""
-    lines = [declarations, f"define void @{name}(ptr %b, ptr %v, i64 %begin, i64 %end) {{", "entry:"]
+    lines = [
+        declarations,
+        f"define void @{name}(ptr %b, ptr %v, i64 %begin, i64 %end) {{",
+        "entry:",
+    ]
     for n in range(buffers):
         lines.append(f"  %a{n} = getelementptr ptr, ptr %b, i64 {n}")
         lines.append(f"  %p{n} = load ptr, ptr %a{n}")
@@ -55,7 +59,9 @@ def _make_kernel(
         "  ret void",
         "}",
     ]
-    signature = KernelSignature(tuple(BufferParameter("int32", n == 0) for n in range(buffers)), vals)
+    signature = KernelSignature(
+        tuple(BufferParameter("int32", n == 0) for n in range(buffers)), vals
+    )
     return TinyELF(name, _compile_ir("\n".join(lines)), "elf", "CPU:LLVM", signature)
 
 

@@ -30,7 +30,9 @@ def python_kernel(name: str, buffers: int, vals: tuple[str, ...], value_of: Valu
     store = params[0].index(i).store(value_of(loads, values))
     end = UOp(Ops.END, dtypes.void, (i,))
     before = list(store.toposort())
-    signature = KernelSignature(tuple(BufferParameter("int32", n == 0) for n in range(buffers)), vals)
+    signature = KernelSignature(
+        tuple(BufferParameter("int32", n == 0) for n in range(buffers)), vals
+    )
     text = dump([*before, end])
     return TinyELF(name, text.encode(), "text", "PYTHON", signature)
 

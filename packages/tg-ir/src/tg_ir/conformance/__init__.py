@@ -1,10 +1,11 @@
 """Suites that check whether an implementation keeps its contract; we and third parties subclass them.
 
-    class TestMyMemory(AllocatorSuite):
-        device = "MINE"
+class TestMyMemory(AllocatorSuite):
+device = "MINE"
 """
 
 from tg_ir.conformance.allocator_suite import AllocatorSuite
+from tg_ir.conformance.renderer_suite import CompilerSuite, RendererSuite
 from tg_ir.conformance.runtime_suite import RuntimeSuite
 from tg_ir.conformance.suite import (
     ConformanceFailure,
@@ -16,8 +17,10 @@ from tg_ir.conformance.suite import (
 
 __all__ = [
     "AllocatorSuite",
+    "CompilerSuite",
     "ConformanceFailure",
     "ConformanceSuite",
+    "RendererSuite",
     "RuntimeSuite",
     "SuiteDefinitionError",
     "check",

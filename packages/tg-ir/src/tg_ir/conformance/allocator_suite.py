@@ -91,7 +91,9 @@ class AllocatorSuite(ConformanceSuite):
         allocator.free(handle, 12345)
         after = allocator.bytes_in_use
         check(during == before + 12345, f"12345 bytes more in use, got {during - before}")
-        check(after == before, f"as many bytes in use after free as before, got {after - before} more")
+        check(
+            after == before, f"as many bytes in use after free as before, got {after - before} more"
+        )
 
     def test_a_full_device_names_itself_and_recovers(self) -> None:
         """The error has the facts, and the next allocation works."""
@@ -124,7 +126,9 @@ class AllocatorSuite(ConformanceSuite):
             raise unittest.SkipTest(f"memory of {self.device} is not addressable by the host")
         buffer = self.filled()
         buffer.as_memoryview()[3] = 99
-        check(buffer.copyout(bytearray(256))[3] == 99, "writing to the host view changes the buffer")
+        check(
+            buffer.copyout(bytearray(256))[3] == 99, "writing to the host view changes the buffer"
+        )
 
     def test_transfer_copies_within_the_device(self) -> None:
         """Direct copies, where they are offered."""

@@ -74,7 +74,9 @@ class RuntimeSuite(ConformanceSuite):
         self.opened.synchronize()
         if self.opened.capabilities.stores_values:
             got = array("i", bytes(buffer.copyout(bytearray(buffer.nbytes)))).tolist()
-            check(got == list(values), f"{promise}: expected {list(values)[:8]}..., got {got[:8]}...")
+            check(
+                got == list(values), f"{promise}: expected {list(values)[:8]}..., got {got[:8]}..."
+            )
 
     def test_opening_twice_gives_the_same_device(self) -> None:
         """A device is opened once a process, whatever its name looks like."""
@@ -95,7 +97,9 @@ class RuntimeSuite(ConformanceSuite):
         right = self.ints(range(0, 2 * _COUNT, 2))
         out = Buffer(self.device, _COUNT, dtypes.int32)
         program = self.opened.runtime(self.add_kernel())
-        program(out.get_buf(), left.get_buf(), right.get_buf(), global_size=(_COUNT, 1, 1), wait=True)
+        program(
+            out.get_buf(), left.get_buf(), right.get_buf(), global_size=(_COUNT, 1, 1), wait=True
+        )
         self.expect(out, range(0, 3 * _COUNT, 3), "out = left + right")
 
     def test_integers_arrive_with_their_sign(self) -> None:
@@ -149,7 +153,9 @@ class RuntimeSuite(ConformanceSuite):
         program = self.opened.runtime(self.add_kernel())
         out = Buffer(self.device, _COUNT, dtypes.int32)
         refuses(
-            Exception, "a launch with one of three buffers", lambda: program(out.get_buf(), wait=True)
+            Exception,
+            "a launch with one of three buffers",
+            lambda: program(out.get_buf(), wait=True),
         )
 
     def test_program_runs_again_with_other_inputs_and_sizes(self) -> None:

@@ -1,7 +1,7 @@
 """`ConformanceSuite`: the rules that every suite shares, and the check its tests use.
 
-A suite is a class of `test_` methods for pytest. A back end subclasses it, fills in what it is asked for,
-and may declare known differences; it cannot delete or override a test.
+A suite is a class of `test_` methods for pytest. A back end subclasses it, fills in what it is
+asked for, and may declare known differences; it cannot delete or override a test.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ class ConformanceSuite:
     """Base of all suites.
 
     Attributes:
-        known_differences: reason by name of a test that is expected to fail for this back end. A test that
+        known_differences: reason by name of a test that is expected to fail for this back end. A
+        test that
             passes although it is listed fails, so that the list stays true.
     """
 
@@ -60,7 +61,9 @@ class ConformanceSuite:
                     f"{did_you_mean(name, inherited)}"
                 )
             if not reason.strip():
-                raise SuiteDefinitionError(f"{cls.__name__}.known_differences: {name} has no reason")
+                raise SuiteDefinitionError(
+                    f"{cls.__name__}.known_differences: {name} has no reason"
+                )
             setattr(cls, name, _expected_to_fail(getattr(cls, name), name, reason))
 
 
@@ -78,7 +81,9 @@ def check(condition: bool, promise: str) -> None:
         raise ConformanceFailure(promise)
 
 
-def refuses(error: type[BaseException], promise: str, action: Callable[[], object]) -> BaseException:
+def refuses(
+    error: type[BaseException], promise: str, action: Callable[[], object]
+) -> BaseException:
     """Run `action`, which must raise `error`, and return what it raised.
 
     Raises:

@@ -62,7 +62,7 @@ class Buffer:
         self._mapped: dict[str, tuple[Allocator[Any], Any]] = {}
         self._offset_handle: tuple[Any, Any] | None = None  # of a view: (handle of the root, own)
         self._exports: list[weakref.ref[Any]] = []
-        if size < 0 or dtype.itemsize <= 0:
+        if size < 0 or dtype.kind in ("void", "index"):
             raise BufferSizeError(
                 f"a buffer of {size} x {dtype.name}; expected size >= 0, a sized dtype"
             )

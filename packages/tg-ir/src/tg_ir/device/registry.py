@@ -76,18 +76,11 @@ def load_device(name: str) -> type[AnyCompiled]:
         DeviceOpenError: its module does not import, or was written for another contract.
     """
     kind = canonical_device_name(name).partition(":")[0]
-    if kind in _REGISTERED_CLASSES:
-        return _REGISTERED_CLASSES[kind]
     entries = list_devices()
     if kind not in entries:
         raise UnknownDeviceError(_unknown_device(kind, entries))
     entry = entries[kind]
-    try:
-        cls: type[AnyCompiled] = getattr(import_module(entry.module), entry.class_name)
-    except (ImportError, AttributeError, OSError) as error:
-        raise DeviceOpenError(
-            f"device '{kind}' of {entry.distribution} cannot be loaded: {error}"
-        ) from error
+    cls = _REGISTERED_CLASSES.get(kind) or _import_class(kind, entry)
     _check_contract(kind, entry, cls)
     return cls
 
@@ -207,6 +200,16 @@ def _entries_of_package(package: str, distribution: str) -> Iterable[DeviceEntry
         for path in sorted(Path(location).glob("ops_*.py")):
             name = path.stem.removeprefix("ops_").upper()
             yield DeviceEntry(name, distribution, f"{package}.{path.stem}", f"{name}Device")
+
+
+def _import_class(kind: str, entry: DeviceEntry) -> type[AnyCompiled]:
+    try:
+        cls: type[AnyCompiled] = getattr(import_module(entry.module), entry.class_name)
+    except (ImportError, AttributeError, OSError) as error:
+        raise DeviceOpenError(
+            f"device '{kind}' of {entry.distribution} cannot be loaded: {error}"
+        ) from error
+    return cls
 
 
 def _check_contract(kind: str, entry: DeviceEntry, cls: type[AnyCompiled]) -> None:
