@@ -295,7 +295,9 @@ class _Nest:
         choices = others if tile.staged is not None and others else own + others
         if not choices:
             return None, []
-        best = max(choices, key=lambda p: self.extents[p])
+        # the outermost loop keeps neighbours together; a short one would leave workers idle
+        long_enough = [p for p in choices if self.extents[p] >= _BLOCKS_A_THREAD]
+        best = long_enough[0] if long_enough else max(choices, key=lambda p: self.extents[p])
         if tile.staged is None or self.extents[best] < 4 * _BLOCKS_A_THREAD:
             return best, []
         count = -(-self.extents[best] // _BLOCKS_A_THREAD)
