@@ -1,4 +1,4 @@
-"""Kernels for the tests of the CPU devices: LLVM IR compiled in process, and linear kernels as text."""
+"""Kernels for the tests of the CPU device: LLVM IR or C compiled on the spot."""
 
 from __future__ import annotations
 

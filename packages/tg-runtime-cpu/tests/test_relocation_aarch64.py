@@ -1,4 +1,4 @@
-"""Patching of 64-bit Arm instructions: each field against the encoding of the architecture manual."""
+"""Patching of 64-bit Arm instructions, against the encodings of the architecture manual."""
 
 from __future__ import annotations
 

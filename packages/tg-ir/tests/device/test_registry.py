@@ -72,7 +72,8 @@ def test_unknown_device_lists_the_installed_ones(monkeypatch: pytest.MonkeyPatch
     install(monkeypatch, ("a", "CPU", "m:C"), ("a", "NULL", "m:N"))
     with pytest.raises(
         UnknownDeviceError,
-        match="no runtime offers device 'CUDA'; installed: CPU, .*NULL.*; install tg-runtime-gpu for it",
+        match="no runtime offers device 'CUDA'; installed: CPU, .*NULL.*; "
+        "install tg-runtime-gpu for it",
     ):
         open_device("CUDA:1")
 

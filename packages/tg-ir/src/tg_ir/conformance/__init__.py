@@ -1,4 +1,4 @@
-"""Suites that check whether an implementation keeps its contract; we and third parties subclass them.
+"""Suites that check whether an implementation keeps its contract, for us and third parties.
 
 class TestMyMemory(AllocatorSuite):
 device = "MINE"

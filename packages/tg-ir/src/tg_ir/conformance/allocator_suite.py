@@ -1,10 +1,11 @@
-"""`AllocatorSuite`: what every allocator promises. Subclass it, set `device`, and let pytest collect it."""
+"""`AllocatorSuite`: what every allocator promises. Subclass it and set `device`."""
 
 from __future__ import annotations
 
 import gc
 import threading
 import unittest
+from functools import partial
 from typing import ClassVar
 
 from tg_ir.conformance.suite import ConformanceSuite, check, refuses
@@ -79,7 +80,7 @@ class AllocatorSuite(ConformanceSuite):
     def test_sizes_that_are_not_positive_are_refused(self) -> None:
         """`size` > 0 is part of the contract."""
         for size in (0, -1):
-            refuses(ValueError, f"alloc({size})", lambda n=size: self.opened.allocator.alloc(n))
+            refuses(ValueError, f"alloc({size})", partial(self.opened.allocator.alloc, size))
 
     def test_use_is_counted_while_it_lasts(self) -> None:
         """`bytes_in_use` follows alloc and free exactly."""

@@ -1,4 +1,7 @@
-"""`RuntimeSuite`: what every device that runs programs promises. Subclass it and supply two small kernels."""
+"""`RuntimeSuite`: what every device promises that runs programs.
+
+Subclass it, set `device`, and supply two small kernels.
+"""
 
 from __future__ import annotations
 

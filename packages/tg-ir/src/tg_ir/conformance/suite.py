@@ -110,7 +110,8 @@ def _expected_to_fail(test: Callable[..., None], name: str, reason: str) -> Call
         except Exception as error:
             raise unittest.SkipTest(f"known difference: {reason} ({error})") from error
         raise ConformanceFailure(
-            f"{name} passes, but is listed as a known difference ({reason}); remove it from the list"
+            f"{name} passes, but is listed as a known difference ({reason}); "
+            "remove it from the list"
         )
 
     return run
