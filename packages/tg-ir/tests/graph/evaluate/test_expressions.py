@@ -6,7 +6,6 @@ import struct
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-
 from tg_ir.dtype import cast_scalar, dtypes
 from tg_ir.errors import DTypeError
 from tg_ir.graph.evaluate.expressions import FUNCTIONS, scalar_expression

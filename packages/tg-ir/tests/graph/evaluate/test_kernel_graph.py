@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-
 from tg_ir.dtype import dtypes
 from tg_ir.graph.errors import EvaluationError, OutOfRangeError
 from tg_ir.graph.evaluate import run_kernel_graph

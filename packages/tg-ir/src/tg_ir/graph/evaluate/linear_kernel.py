@@ -19,7 +19,7 @@ from tg_ir.graph.evaluate.python_source import (
     write_arguments,
 )
 from tg_ir.graph.ops import AxisType, Ops
-from tg_ir.graph.text import show
+from tg_ir.graph.text import neighbourhood
 from tg_ir.graph.uop import UOp, toposort
 
 _KERNELS_KEPT = 512
@@ -214,7 +214,7 @@ class _LoopWriter:
         if not self._open or self._open[-1] is not opened:
             innermost = repr(self._open[-1]) if self._open else "nothing"
             raise EvaluationError(
-                f"a linear kernel ends {opened!r} where {innermost} is open\n{show(node)}"
+                f"a linear kernel ends {opened!r} where {innermost} is open\n{neighbourhood(node)}"
             )
         self._open.pop()
         if opened.op is Ops.RANGE:

@@ -16,7 +16,7 @@ from tg_ir.graph.evaluate import expressions, memory
 from tg_ir.graph.evaluate.expressions import joining_function, literal, scalar_expression
 from tg_ir.graph.ops import Combine, GroupOp, Ops
 from tg_ir.graph.symbolic.bounds import fold_index
-from tg_ir.graph.text import show
+from tg_ir.graph.text import neighbourhood
 from tg_ir.graph.uop import UOp, toposort
 
 # CPython refuses more than 20 nested loops in a function: deeper ones go into functions of their own
@@ -111,7 +111,7 @@ class PythonSource:
         """`error`, raised by the compiled source, as an error that shows the node at fault."""
         number = _line_of(error.__traceback__)
         node = self._line_nodes[number - 1] if 0 < number <= len(self._line_nodes) else None
-        where = "" if node is None else f"\nat {node!r}, which computes\n{show(node)}"
+        where = "" if node is None else f"\nat {node!r}, which computes\n{neighbourhood(node)}"
         out_of_range = isinstance(error, IndexError)
         kind = OutOfRangeError if out_of_range else EvaluationError
         cause = str(error) if isinstance(error, EvaluationError) else f"{_reason(error)}"
@@ -123,7 +123,7 @@ class PythonSource:
         """The name or literal of a value already written."""
         found = self.names.get(node)
         if found is None:
-            raise EvaluationError(f"{node!r} is used before it is computed\n{show(node)}")
+            raise EvaluationError(f"{node!r} is used before it is computed\n{neighbourhood(node)}")
         return found
 
     def define(self, node: UOp, text: str) -> None:
@@ -144,7 +144,7 @@ class PythonSource:
             return
         write = _WRITERS.get(node.op)
         if write is None:
-            raise EvaluationError(f"{node.op.name} has no place in a kernel:\n{show(node)}")
+            raise EvaluationError(f"{node.op.name} has no place in a kernel:\n{neighbourhood(node)}")
         write(self, node)
 
     def _elementwise(self, node: UOp) -> None:
