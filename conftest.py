@@ -8,6 +8,7 @@ import shutil
 import tempfile
 
 import hypothesis
+import pytest
 
 # Both before any package reads its settings.
 os.environ.setdefault("SPEC", "1")  # check each graph against its spec at every border
@@ -19,3 +20,9 @@ if "XDG_CACHE_HOME" not in os.environ:
 hypothesis.settings.register_profile("default", deadline=None)
 hypothesis.settings.register_profile("ci", deadline=None, derandomize=True)
 hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "default")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--update-golden", action="store_true", help="write golden files instead of comparing"
+    )

@@ -6,11 +6,10 @@ has to run (1 ms a kernel instead of 6).
 
 from __future__ import annotations
 
-import tempfile
-from pathlib import Path
+from functools import cache
+from importlib import metadata
 from typing import Any, ClassVar
 
-from tg_ir.errors import CompileError
 from tg_ir.graph.render_api import Compiler
 from tg_ir.target import Target
 
@@ -53,8 +52,9 @@ class LLVMCompiler(Compiler):
 
     @property
     def cachekey(self) -> str:
-        """Name, CPU and options."""
-        return f"{self.name}:{self._cpu.fingerprint}:O{self.opt_level}:{int(self.passes)}"
+        """Name and version, CPU and options; found without loading LLVM."""
+        options = f"O{self.opt_level}:{int(self.passes)}"
+        return f"{self.name}:{_llvmlite_version()}:{self._cpu.fingerprint}:{options}"
 
     def compile(self, source: str) -> bytes:
         """Return the ELF object of an LLVM IR module; see `Compiler.compile`."""
@@ -73,10 +73,7 @@ class LLVMCompiler(Compiler):
             module = binding.parse_assembly(source)
             module.verify()
         except RuntimeError as error:
-            raise CompileError(
-                f"LLVM refused a kernel: {_first_line(str(error))}; "
-                f"source and log are in {_keep(source, str(error))}"
-            ) from error
+            raise self.refused(source, str(error)) from error
         if self.passes:
             tuning = binding.create_pipeline_tuning_options(speed_level=2)
             binding.create_pass_builder(machine, tuning).getModulePassManager().run(module)
@@ -104,16 +101,9 @@ class LLVMCompiler(Compiler):
         return self._machine
 
 
-def _first_line(log: str) -> str:
-    lines = [line.strip() for line in log.splitlines() if line.strip()]
-    return lines[0] if lines else "no reason given"
-
-
-def _keep(source: str, log: str) -> Path:
-    """Write source and log to a new file for people to look at; returns its path."""
-    with tempfile.NamedTemporaryFile(
-        "w", prefix="tg-compile-", suffix=".ll", delete=False, encoding="utf-8"
-    ) as file:
-        file.write("".join(f"; {line}\n" for line in log.splitlines()))
-        file.write(source)
-    return Path(file.name)
+@cache
+def _llvmlite_version() -> str:
+    try:
+        return metadata.version("llvmlite")
+    except metadata.PackageNotFoundError:
+        return "absent"

@@ -263,7 +263,8 @@ class KernelText:
 
     def _store(self, node: UOp) -> None:
         if node.arg is not None:
-            raise _not_rendered(node)
+            self._accumulate(node)
+            return
         slot = self._register_slot(node.src[0])
         if slot is None:
             self._memory.store(node)
@@ -273,6 +274,24 @@ class KernelText:
             kind, before = self._current(slot)
             value = self._select(node.src[0].src[2], kind, value, before)
         self._registers[slot] = value
+
+    def _accumulate(self, node: UOp) -> None:
+        """A STORE that joins with what is there: lane by lane, for positions may be equal."""
+        index, value = node.src
+        lanes = max(index.src[1].dtype.count, value.dtype.count)
+        if index.src[1].dtype.count == 1:
+            lanes = 1
+        for lane in range(lanes):
+            parts = [
+                source.gep(lane) if lanes > 1 and source.dtype.count > 1 else source
+                for source in (*index.src[1:], value)
+            ]
+            place = UOp(Ops.INDEX, index.dtype, (index.src[0], *parts[:-1]))
+            before = place.load(dtype=parts[-1].dtype)
+            joined = before.alu(node.arg, parts[-1])
+            for step in (*parts, before, joined, place.store(joined)):
+                if step in (before, joined) or step not in self._values:
+                    self._render(step)
 
     def _register_slot(self, index: UOp) -> Slot | None:
         return slot_of(index) if buffer_of(index) in self._register_buffers else None

@@ -50,16 +50,18 @@ class MemoryAccess:
     def store(self, node: UOp) -> None:
         """A STORE."""
         index, value = node.src
-        stored = self._to_memory(value, value.dtype)
-        kind = memory_type(value.dtype)
+        lanes = max(value.dtype.count, index.src[1].dtype.count)
+        stored = self._to_memory(value, with_lanes(value.dtype, lanes))
+        kind = memory_type(with_lanes(value.dtype, lanes))
         mask = self._mask(index)
         if index.src[1].dtype.count > 1:
             self._scatter(index, kind, stored, mask)
             return
         pointer, align = self._addresses.pointer(index), _alignment(index)
         if mask is not None and value.dtype.count > 1:
-            lanes, lane_mask = self._lane_mask(mask, value.dtype.count)
-            arguments = [(kind, stored), ("ptr", pointer), ("i32", str(align)), (lanes, lane_mask)]
+            mask_kind, lane_mask = self._lane_mask(mask, lanes)
+            place = [("ptr", pointer), ("i32", str(align))]
+            arguments = [(kind, stored), *place, (mask_kind, lane_mask)]
             self._text.call(f"llvm.masked.store.{suffix(kind)}.p0", "void", arguments)
             return
         if mask is not None:

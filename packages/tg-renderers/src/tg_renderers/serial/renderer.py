@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from tg_ir.dtype import dtypes
-from tg_ir.errors import CompileError
 from tg_ir.float_model import FloatModel
 from tg_ir.graph import GroupOp, UOp
 from tg_ir.graph.errors import TextError
@@ -49,7 +48,7 @@ class SerialCompiler(Compiler):
         try:
             parse(source)
         except TextError as error:
-            raise CompileError(f"SERIAL refused a kernel: {error}") from error
+            raise self.refused(source, str(error)) from error
         return source.encode()
 
     def disassemble(self, code: bytes) -> str:

@@ -8,12 +8,14 @@ found by name is in `registry`.
 from __future__ import annotations
 
 import hashlib
+import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from tg_ir.dtype import DType, dtypes
+from tg_ir.errors import CompileError
 from tg_ir.float_model import FloatModel
 from tg_ir.graph.ops import Ops
 from tg_ir.graph.uop import UOp
@@ -154,6 +156,23 @@ class Compiler(ABC):
     def cachekey(self) -> str:
         """What the code depends on besides the source: toolchain, target, options."""
         return f"{self.name}:{self.target}"
+
+    def refused(self, source: str, log: str) -> CompileError:
+        """The error for a source that does not compile; source and log are kept in a new file.
+
+        Args:
+            source: what was to be compiled.
+            log: what the toolchain said; its first line goes into the message.
+        """
+        with tempfile.NamedTemporaryFile(
+            "w", prefix="tg-compile-", suffix=".txt", delete=False, encoding="utf-8"
+        ) as file:
+            file.write(f"{log.rstrip()}\n\n{source}")
+        lines = [line.strip() for line in log.splitlines() if line.strip()]
+        reason = lines[0] if lines else "no reason given"
+        return CompileError(
+            f"compiler {self.name} refused a kernel: {reason}; source and log are in {file.name}"
+        )
 
     def assembly(self, source: str) -> str:
         """Return what `source` compiles to as assembly text, for people to read.
