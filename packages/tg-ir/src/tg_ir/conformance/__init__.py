@@ -1,7 +1,7 @@
 """Suites that check whether an implementation keeps its contract, for us and third parties.
 
-class TestMyMemory(AllocatorSuite):
-device = "MINE"
+A back end that keeps its memory contract needs no more than this to show it:
+`class TestMyMemory(AllocatorSuite): device = "MINE"`.
 """
 
 from tg_ir.conformance.allocator_suite import AllocatorSuite
