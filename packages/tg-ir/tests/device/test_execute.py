@@ -298,3 +298,12 @@ def test_copies_are_reported(capsys: pytest.CaptureFixture[str]) -> None:
         ("TINY", "GRAPHED", 8)
     ]
     assert "copy TINY -> GRAPHED" in capsys.readouterr().out
+
+
+def test_single_launches_follow_inputs_that_only_the_graph_saw(add_kernel: TinyELF) -> None:
+    executor = Executor(doubling(add_kernel, "GRAPHED"))
+    for debug in (0, 0, 0, 2, 0, 2):
+        source, out = ints(range(debug, debug + COUNT), "GRAPHED"), ints([0] * COUNT, "GRAPHED")
+        with Context(DEBUG=debug):
+            executor.run([source, out], {"n": COUNT})
+        assert values_of(out) == [4 * x for x in values_of(source)]

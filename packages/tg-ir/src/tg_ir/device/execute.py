@@ -19,6 +19,7 @@ from tg_ir.device.errors import ProgramInputError
 from tg_ir.device.launch_report import launch_line
 from tg_ir.device.prepared_steps import PreparedCopy, PreparedLaunch, Segment, split_into_segments
 from tg_ir.device.registry import canonical_device_name, open_device
+from tg_ir.device.runtime_api import AnyCompiled, Program
 from tg_ir.dtype import dtypes
 from tg_ir.events import BufferCopied, KernelLaunched, emit, listening
 
@@ -53,7 +54,6 @@ class Executor:
         self._last_values: dict[str, int] | None = None
         self._steps = self._prepare_steps()
         self._segments = split_into_segments(self._steps)
-        self._uses = self._launches_by_buffer()
 
     def run(
         self,
@@ -94,27 +94,25 @@ class Executor:
     # Preparation.
 
     def _prepare_steps(self) -> list[PreparedLaunch | PreparedCopy]:
+        # By kernel and device, because hashing a TinyELF for `loaded_program` costs microseconds.
+        loaded: dict[tuple[int, str], tuple[AnyCompiled, Program[Any]]] = {}
         steps: list[PreparedLaunch | PreparedCopy] = []
         for step in self.program.steps:
-            if isinstance(step, Launch):
+            if isinstance(step, Copy):
+                steps.append(PreparedCopy(step))
+            elif isinstance(step, Launch):
                 kernel = self.program.kernels[step.kernel]
                 # A kernel without buffers has no effect, so the first buffer always exists.
-                device = open_device(self.program.buffers[step.buffers[0]].device)
-                loaded = device.loaded_program(kernel)
-                steps.append(PreparedLaunch(step, kernel.name, device, loaded))
-            elif isinstance(step, Copy):
-                steps.append(PreparedCopy(step))
+                name = self.program.buffers[step.buffers[0]].device
+                if (found := loaded.get((step.kernel, name))) is None:
+                    device = open_device(name)
+                    found = (device, device.loaded_program(kernel))
+                    loaded[step.kernel, name] = found
+                steps.append(PreparedLaunch(step, kernel.name, *found))
         return steps
 
     def _launches(self) -> Iterable[PreparedLaunch]:
         return (step for step in self._steps if isinstance(step, PreparedLaunch))
-
-    def _launches_by_buffer(self) -> dict[int, list[PreparedLaunch]]:
-        uses: dict[int, list[PreparedLaunch]] = {}
-        for launch in self._launches():
-            for index in dict.fromkeys(launch.step.buffers):
-                uses.setdefault(index, []).append(launch)
-        return uses
 
     # Checks.
 
@@ -176,7 +174,8 @@ class Executor:
                 changed.add(index)
         values_changed = values != self._last_values
         self._make_views(changed, values, values_changed)
-        self._bind_handles(changed)
+        for segment in self._segments:
+            segment.bind_handles(changed, self._buffer)
         if values_changed:
             for launch in self._launches():
                 if first_time or launch.depends_on_variables:
@@ -193,15 +192,6 @@ class Executor:
                 source = self._buffer(view.source)
                 self._buffers[view.dest] = source.view(nbytes, dtypes.uint8, offset)
                 changed.add(view.dest)
-
-    def _bind_handles(self, changed: set[int]) -> None:
-        stale: dict[PreparedLaunch, None] = {}
-        for index in changed:
-            stale.update(dict.fromkeys(self._uses.get(index, ())))
-        for launch in stale:
-            launch.bind_handles([self._buffer(index) for index in launch.step.buffers])
-        for segment in self._segments:
-            segment.update_graph(changed)
 
     def _allocate_own_buffers(self) -> set[int]:
         """Allocate arenas, temporaries and constants; return the indices that have memory now."""
@@ -273,6 +263,7 @@ class Executor:
         if self._use_graph and self._runs > 0 and not observed and segment.device.graph is not None:
             seconds = segment.run_graph(wait, len(self._buffers))
             return seconds if seconds is not None else 0.0
+        segment.refresh_handles(self._buffer)
         total = 0.0
         for launch in segment.launches:
             seconds = launch.run(wait or DEBUG >= 2)

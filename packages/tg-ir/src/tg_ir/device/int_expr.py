@@ -90,6 +90,10 @@ class Const(IntExpr):
         """Return the constant; most launch sizes are one, so this skips the traversal."""
         return self.value
 
+    def variables(self) -> frozenset[str]:
+        """Return none."""
+        return frozenset()
+
 
 @dataclass(frozen=True)
 class Var(IntExpr):

@@ -5,14 +5,17 @@ Consecutive launches on one device make a segment, which the device may run as o
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
 
 from tg_ir.device.artifact import Copy, Launch
 from tg_ir.device.buffer import Buffer
 from tg_ir.device.errors import UnsupportedByDevice
-from tg_ir.device.int_expr import IntExpr
+from tg_ir.device.int_expr import Const, IntExpr
 from tg_ir.device.runtime_api import AnyCompiled, DeviceGraph, GraphLaunch, LaunchSize, Program
+
+BufferOf: TypeAlias = Callable[[int], Buffer]
+"""Gives the buffer of the program at an index."""
 
 
 class PreparedLaunch:
@@ -35,7 +38,7 @@ class PreparedLaunch:
         self.device = device
         self.program = program
         sizes = (*step.vals, *step.global_size, *(step.local_size or ()), step.flops, step.bytes)
-        self.depends_on_variables = any(size.variables() for size in sizes)
+        self.depends_on_variables = not all(isinstance(size, Const) for size in sizes)
         self.handles: list[Any] = []
         self.global_size: LaunchSize = ()
         self.local_size: LaunchSize | None = None
@@ -93,8 +96,20 @@ class Segment:
         self.launches = launches
         self.copy = copy
         self.graph: DeviceGraph[Any] | None = None
-        self._slots: dict[int, tuple[PreparedLaunch, int]] = {}  # by buffer: where its handle is
+        self._uses: dict[int, list[PreparedLaunch]] = {}  # by buffer: who has it as a parameter
+        for launch in launches:
+            self._note_uses(launch)
+        self._launches_are_stale = False
         self._seen_sizes: list[int] = []
+
+    def add(self, launch: PreparedLaunch) -> None:
+        """Append a launch on the same device."""
+        self.launches.append(launch)
+        self._note_uses(launch)
+
+    def _note_uses(self, launch: PreparedLaunch) -> None:
+        for index in dict.fromkeys(launch.step.buffers):
+            self._uses.setdefault(index, []).append(launch)
 
     @property
     def device(self) -> AnyCompiled:
@@ -109,14 +124,29 @@ class Segment:
         """Return the estimate for all launches."""
         return sum(launch.nbytes for launch in self.launches)
 
-    def update_graph(self, changed: set[int]) -> None:
-        """Give the graph the new memory of these buffers."""
-        if self.graph is None:
+    def bind_handles(self, changed: set[int], buffer_of: BufferOf) -> None:
+        """Use the new memory of the buffers in `changed`, in the graph if there is one."""
+        used = [index for index in changed if index in self._uses]
+        if not used:
             return
-        for index in changed:
-            if index in self._slots:
-                launch, position = self._slots[index]
-                self.graph.set_handle(index, launch.handles[position])
+        if self.graph is None:
+            stale: dict[PreparedLaunch, None] = {}
+            for index in used:
+                stale.update(dict.fromkeys(self._uses[index]))
+            for launch in stale:
+                launch.bind_handles([buffer_of(index) for index in launch.step.buffers])
+            return
+        name = self.device.device
+        for index in used:
+            self.graph.set_handle(index, buffer_of(index).get_buf(name))
+        self._launches_are_stale = True
+
+    def refresh_handles(self, buffer_of: BufferOf) -> None:
+        """Make the launches ready to run one by one, after runs of which only the graph knows."""
+        if self._launches_are_stale:
+            for launch in self.launches:
+                launch.bind_handles([buffer_of(index) for index in launch.step.buffers])
+            self._launches_are_stale = False
 
     def run_graph(self, wait: bool, slot_count: int) -> float | None:
         """Run the launches as a graph with what is bound now; the first call records them.
@@ -137,12 +167,10 @@ class Segment:
         factory = self.device.graph
         if factory is None:
             raise UnsupportedByDevice(f"{self.device.device} records no launches")
-        for launch in self.launches:
-            for position, index in enumerate(launch.step.buffers):
-                self._slots[index] = (launch, position)
         handles: list[Any] = [None] * slot_count
-        for index, (launch, position) in self._slots.items():
-            handles[index] = launch.handles[position]
+        for launch in self.launches:
+            for index, handle in zip(launch.step.buffers, launch.handles, strict=True):
+                handles[index] = handle
         self._seen_sizes = [launch.sizes_version for launch in self.launches]
         return factory(self.device, [_as_graph_launch(launch) for launch in self.launches], handles)
 
@@ -164,7 +192,7 @@ def split_into_segments(steps: Sequence[PreparedLaunch | PreparedCopy]) -> list[
         if isinstance(step, PreparedCopy):
             segments.append(Segment([], step))
         elif segments and segments[-1].launches and segments[-1].device is step.device:
-            segments[-1].launches.append(step)
+            segments[-1].add(step)
         else:
             segments.append(Segment([step]))
     return segments
