@@ -76,7 +76,8 @@ class LLVMCompiler(Compiler):
             raise self.refused(source, str(error)) from error
         if self.passes:
             tuning = binding.create_pipeline_tuning_options(speed_level=2)
-            binding.create_pass_builder(machine, tuning).getModulePassManager().run(module)
+            builder = binding.create_pass_builder(machine, tuning)
+            builder.getModulePassManager().run(module, builder)
         return module
 
     def _target_machine(self) -> Any:

@@ -108,13 +108,12 @@ class FunctionText:
         """Remember the widest vector, which the attributes of the function name."""
         self._widest_bits = max(self._widest_bits, bits)
 
-    def finish(self, name: str, parameters: str, header: str, vector_bits: int) -> str:
+    def finish(self, name: str, parameters: str, vector_bits: int) -> str:
         """The text of the module.
 
         Args:
             name: of the function.
             parameters: its parameter list.
-            header: lines before the function, such as the target triple.
             vector_bits: width of the registers to use; 0 leaves that to LLVM.
         """
         # Without these LLVM splits 512-bit values on CPUs that it thinks prefer 256 bits.
@@ -123,7 +122,6 @@ class FunctionText:
             width = min(vector_bits, max(128, self._widest_bits))
             widths = f' "prefer-vector-width"="{width}" "min-legal-vector-width"="{width}"'
         lines = [
-            header,
             *sorted(self._declarations.values()),
             f"define void @{name}({parameters}) nounwind{widths} {{",
             "entry:",

@@ -98,7 +98,7 @@ class KernelText:
 
     def finish(self, name: str, vector_bits: int) -> str:
         """The text of the module."""
-        return self._text.finish(name, PARAMETERS, "", vector_bits)
+        return self._text.finish(name, PARAMETERS, vector_bits)
 
     def _render(self, node: UOp) -> None:
         if node.dtype.count > 1:
