@@ -14,6 +14,7 @@ from tg_ir.graph.uop import UOp, as_index, toposort
 
 from tg_ir.graph.symbolic import simplify
 from tg_codegen.schedule.merge_loops import merged_loops
+from tg_codegen.schedule.tensor_order import order_by
 
 _CLOSING = frozenset({Ops.END, Ops.REDUCE})
 _FOLDING = frozenset({Ops.ADD, Ops.MUL, Ops.FLOORDIV, Ops.FLOORMOD})
@@ -41,9 +42,16 @@ def resolve_gathers(effect: UOp, mapping: dict[UOp, UOp]) -> UOp:
     """`effect` with the placeholders of gathers replaced, and masks that became true left out."""
     if not mapping:
         return effect
-    new: dict[UOp, UOp] = dict(mapping)
-    for node in toposort((effect,), lambda n: n not in mapping):
-        if node in mapping:
+
+    def sources(node: UOp) -> tuple[UOp, ...]:
+        meant = mapping.get(node)
+        return node.src if meant is None else (meant,)
+
+    new: dict[UOp, UOp] = {}
+    for node in order_by((effect,), sources):
+        meant = mapping.get(node)
+        if meant is not None:
+            new[node] = new[meant]
             continue
         src = tuple([new[source] for source in node.src])
         if src == node.src:

@@ -6,11 +6,11 @@ expressions (leaves up), order the kernels, and write each as a canonical CALL.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tg_ir.dtype import dtypes
-from tg_ir.graph.ops import CallArg, Ops, ParamArg
+from tg_ir.graph.ops import CallArg, GroupOp, Ops, ParamArg
 from tg_ir.graph.uop import UOp
 
 from tg_codegen.schedule.canonical_kernel import (
@@ -20,7 +20,6 @@ from tg_codegen.schedule.canonical_kernel import (
     resolve_gathers,
 )
 from tg_codegen.schedule.context import KernelDraft
-from tg_codegen.schedule.errors import ScheduleError
 from tg_codegen.schedule.facts import FactsWalk
 from tg_codegen.schedule.fusion import Fusion, Plan
 from tg_codegen.schedule.kernel_order import copy_kernel, order_kernels, snapshot_of
@@ -32,6 +31,7 @@ from tg_codegen.schedule.tensor_order import (
     TRANSPARENT,
     addressing_base,
     is_transfer,
+    rebase,
     strip_transparent,
     tensor_order,
     value_sources,
@@ -72,20 +72,27 @@ def create_schedule(sink: UOp, pinned: Collection[UOp] = ()) -> Schedule:
     values = KernelValues(storage, plan)
     values.run(order)
     kernels = _finished_kernels(plan, storage, values)
-    kept = {version: storage.version_buffer(version) for version in pinned if _is_stored(version, storage)}
-    ordered = order_kernels(kernels, dict.fromkeys(kept.values()))
+    kept = {v: storage.version_buffer(v) for v in pinned if _is_stored(v, storage)}
+    read_later = [storage.version_buffer(value) for value in sink.src if _is_version(value, storage)]
+    ordered = order_kernels(kernels, dict.fromkeys((*kept.values(), *read_later)))
     calls = tuple(canonical_call(kernel, ordered.moved.get(kernel, {})) for kernel in ordered.kernels)
     snapshots = {
         version: storage.in_layout_of(version, ordered.snapshots[buffer])
         for version, buffer in kept.items()
         if buffer in ordered.snapshots
     }
-    return Schedule(UOp(Ops.LINEAR, dtypes.void, calls), _results(sink.src, order, storage), snapshots)
+    becomes = _results(sink.src, order, storage, ordered.snapshots)
+    return Schedule(UOp(Ops.LINEAR, dtypes.void, calls), becomes, snapshots)
 
 
 def _is_stored(version: UOp, storage: Storage) -> bool:
-    base = version if version in storage.buffers else addressing_base(version)
+    base = addressing_base(version)
     return base.op is Ops.BUFFER or base in storage.buffers
+
+
+def _is_version(value: UOp, storage: Storage) -> bool:
+    """Whether a requested value is read from a version, which a later write must not change."""
+    return value not in storage.buffers or value.op is Ops.AFTER or value.op in _STORED
 
 
 # ---- what is stored
@@ -154,7 +161,7 @@ def _realise_target(value: UOp) -> UOp:
     node = value
     while node.op is Ops.RESHAPE or node.op in TRANSPARENT:
         node = node.src[0]
-    return node if node.op not in LEAVES else value
+    return value if node.op in LEAVES or node.op in GroupOp.Movement else node
 
 
 # ---- kernels
@@ -264,24 +271,22 @@ def _leading_run(node: UOp) -> tuple[int, int] | None:
 
 
 def _results(
-    requested: Sequence[UOp], order: Sequence[UOp], storage: Storage
+    requested: Sequence[UOp],
+    order: Sequence[UOp],
+    storage: Storage,
+    snapshots: Mapping[UOp, UOp],
 ) -> dict[UOp, UOp]:
     becomes: dict[UOp, UOp] = {}
     for node in order:
-        if node.op in _STORED or node.op is Ops.AFTER:
-            becomes[node] = storage.stored_value(node)
+        if node.op not in _STORED and node.op is not Ops.AFTER:
+            continue
+        buffer = storage.buffers[node]
+        held = snapshots.get(buffer, buffer)
+        if held is not buffer or not storage.is_overwritten(buffer):
+            becomes[node] = storage.in_layout_of(node, held)
     for value in requested:
-        base = value if value in storage.buffers else _stored_under(value, storage)
-        if base.op is not Ops.BUFFER and base not in storage.buffers:
-            raise ScheduleError(f"{value.op.name} of shape {value.shape} was requested and not stored")
-        becomes[value] = storage.view(value)
+        base = value if value in storage.buffers else addressing_base(value)
+        buffer = base if base.op is Ops.BUFFER else storage.buffers[base]
+        stored = storage.in_layout_of(base, snapshots.get(buffer, buffer))
+        becomes[value] = rebase(value, base, stored)
     return becomes
-
-
-def _stored_under(value: UOp, storage: Storage) -> UOp:
-    node = value
-    while node not in storage.buffers and node.op in ADDRESSING:
-        node = node.src[0]
-    return node
-
-

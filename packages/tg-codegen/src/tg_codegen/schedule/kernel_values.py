@@ -129,11 +129,10 @@ def _conjunction(left: UOp | None, right: UOp | None) -> UOp | None:
 
 
 def gathered_values(kernel: KernelDraft, values: KernelValues) -> dict[UOp, UOp]:
-    """What the placeholders of `kernel` stand for, none of them left in any of the results."""
+    """What the placeholders of `kernel` stand for; there may be other placeholders in it."""
     mapping: dict[UOp, UOp] = {}
-    # a placeholder made later may occur in the value of an earlier one, never the other way round
-    for found in reversed(kernel.gathered):
-        position = values.at(found.index_tensor, found.context).substitute(mapping)
+    for found in kernel.gathered:
+        position = values.at(found.index_tensor, found.context)
         at, within = wrapped_position(position, as_index(found.extent))
         mapping[found.position] = at
         mapping[found.within] = within

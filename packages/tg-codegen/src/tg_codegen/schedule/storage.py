@@ -124,22 +124,16 @@ class Storage:
         flat, inner = self.address(target, index)
         return flat, both(mask, inner)
 
-    def view(self, node: UOp) -> UOp:
-        """`node`, addressing ops over something stored, as the same ops over BUFFER."""
-        base = node if node in self.buffers else addressing_base(node)
-        stored = self.stored_value(base)
-        return rebase(node, base, stored)
-
-    def stored_value(self, base: UOp) -> UOp:
-        """The value of the realised node `base`, as movement ops over its BUFFER."""
-        if base.op is Ops.BUFFER:
-            return base
-        return self.in_layout_of(base, self.buffers[base])
+    def is_overwritten(self, buffer: UOp) -> bool:
+        """Whether the schedule writes the next version of this BUFFER version in place."""
+        return (buffer.arg.id, buffer.arg.version + 1) in self._taken
 
     def in_layout_of(self, version: UOp, buffer: UOp) -> UOp:
         """`version` read from `buffer`, which holds the same elements as the version's own buffer."""
         layout = self.layouts.get(version, version)
-        if layout in self.buffers and layout.op is not Ops.BUFFER:
+        if layout.op is Ops.BUFFER:
+            return buffer
+        if layout in self.buffers:
             return shaped(buffer, layout.shape)
         base = addressing_base(layout)
         held = buffer if base.op is Ops.BUFFER else shaped(buffer, base.shape)

@@ -5,7 +5,7 @@ DETACH and REALIZED are transparent, the history of REALIZED is never looked at,
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from tg_ir.graph.ops import GroupOp, Ops
 from tg_ir.graph.uop import UOp
@@ -29,6 +29,11 @@ def value_sources(node: UOp) -> tuple[UOp, ...]:
 
 def tensor_order(roots: Iterable[UOp]) -> list[UOp]:
     """Every node that `roots` read, sources before users, in an order that only the graph decides."""
+    return order_by(roots, value_sources)
+
+
+def order_by(roots: Iterable[UOp], sources_of: Callable[[UOp], tuple[UOp, ...]]) -> list[UOp]:
+    """Every node reachable from `roots` by `sources_of`, sources before users."""
     seen: set[UOp] = set()
     order: list[UOp] = []
     for root in roots:
@@ -42,7 +47,7 @@ def tensor_order(roots: Iterable[UOp]) -> list[UOp]:
                 continue
             seen.add(node)
             stack.append((node, True))
-            for source in reversed(value_sources(node)):
+            for source in reversed(sources_of(node)):
                 if source not in seen:
                     stack.append((source, False))
     return order
