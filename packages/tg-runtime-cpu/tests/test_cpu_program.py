@@ -201,3 +201,17 @@ def test_second_cpu_reaches_memory_of_the_first(
     source = ints(range(100))
     mapped = source.get_buf("CPU:1")
     assert mapped.address == source.get_buf().address
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+@pytest.mark.parametrize("count", [10, HUGE_PAGE])
+def test_forked_child_writes_to_memory_of_its_own(count: int) -> None:
+    buffer = Buffer("CPU", count, dtypes.uint8).allocate()
+    buffer.as_memoryview()[0] = 1
+    child = os.fork()
+    if child == 0:
+        buffer.as_memoryview()[0] = 2
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert buffer.as_memoryview()[0] == 1

@@ -25,9 +25,7 @@ print([name for name in heavy if name in sys.modules])
 """
 
 
-def test_artifact_runs_without_compiler_graph_or_numpy(
-    tmp_path: Path, add_kernel: TinyELF
-) -> None:
+def test_artifact_runs_without_compiler_graph_or_numpy(tmp_path: Path, add_kernel: TinyELF) -> None:
     program = LinearProgram(
         buffers=(BufferDecl(32, "CPU", "input"), BufferDecl(32, "CPU", "input")),
         kernels=(add_kernel,),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mmap
 import os
+import sys
 
 from tg_ir.device import BufferSpec, HostVisible, LRUAllocator
 
@@ -88,7 +89,7 @@ def _map_huge(size: int) -> HostMemory:
         MemoryError: the system refused.
     """
     try:
-        mapping = mmap.mmap(-1, size + HUGE_PAGE)
+        mapping = _anonymous_mapping(size + HUGE_PAGE)
     except (OSError, OverflowError, ValueError) as error:
         raise MemoryError(str(error)) from error
     if hasattr(mmap, "MADV_HUGEPAGE"):
@@ -97,6 +98,13 @@ def _map_huge(size: int) -> HostMemory:
         except OSError:
             pass  # a kernel without huge pages: slower, not wrong
     return HostMemory(_aligned(address_of(memoryview(mapping)), HUGE_PAGE), size, mapping)
+
+
+def _anonymous_mapping(size: int) -> mmap.mmap:
+    if sys.platform == "win32":
+        return mmap.mmap(-1, size)
+    # Python's default is MAP_SHARED: no huge pages, and a forked child would write to our memory.
+    return mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
 
 
 def _aligned(address: int, alignment: int) -> int:
