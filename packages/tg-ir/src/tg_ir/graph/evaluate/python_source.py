@@ -182,16 +182,27 @@ class PythonSource:
             return [self.apply(combine.op, dtype, dtype, [old[0], new[0]])]
         outer = self.names
         self.names = {}
+        lanes = state_dtypes[0].count
         sides = (old, new)
         for node in toposort(combine.body):
             if node.op is Ops.STATE:
                 side, position = node.arg
                 self.names[node] = sides[side][position]
-            else:
+            elif lanes == 1:
                 self.value(node)
+            else:
+                self._value_in_lanes(node, lanes)
         results = [self.names[state] for state in combine.body]
         self.names = outer
         return results
+
+    def _value_in_lanes(self, node: UOp, lanes: int) -> None:
+        """A node of a scalar combine that joins vectors: the same for each lane."""
+        if node.op is Ops.CONST:
+            self.names[node] = f"(({literal(node.arg)},) * {lanes})"
+            return
+        wide = node.dtype.vec(lanes)
+        self.names[node] = self.apply(node.op, wide, node.src[-1].dtype, self._names(node.src))
 
 
 _WRAPPING = frozenset({Ops.ADD, Ops.SUB, Ops.MUL})
