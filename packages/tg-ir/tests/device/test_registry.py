@@ -21,7 +21,6 @@ from tg_ir.device import (
     load_device,
     open_device,
     register_device,
-    registry,
     unregister_device,
 )
 from tg_ir.events import DeviceOpened, Event, subscribe
@@ -44,7 +43,7 @@ def install(monkeypatch: pytest.MonkeyPatch, *points: tuple[str, str, str]) -> N
     for distribution, name, value in points:
         point = metadata.EntryPoint(name, value, "tg.runtimes")
         found.append(point._for(SimpleNamespace(name=distribution)))  # type: ignore[attr-defined]
-    monkeypatch.setattr(registry.metadata, "entry_points", lambda group: found)
+    monkeypatch.setattr(metadata, "entry_points", lambda group: found)
 
 
 @pytest.mark.parametrize(

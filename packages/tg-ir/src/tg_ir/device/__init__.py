@@ -1,5 +1,8 @@
 """The contracts of devices and compiled programs, and the executor that runs a program on them."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 from tg_ir.device.allocator import Allocator, BufferSpec, HostVisible, LRUAllocator
 from tg_ir.device.artifact import (
     FORMAT_VERSION,
@@ -14,12 +17,6 @@ from tg_ir.device.artifact import (
     TinyELF,
     VariableBounds,
     View,
-)
-from tg_ir.device.artifact_file import (
-    load_program,
-    program_from_bytes,
-    program_to_bytes,
-    save_program,
 )
 from tg_ir.device.buffer import Buffer
 from tg_ir.device.capabilities import DeviceCapabilities, FloatModel
@@ -75,6 +72,14 @@ from tg_ir.device.runtime_api import (
     LaunchSize,
     Program,
 )
+
+if TYPE_CHECKING:
+    from tg_ir.device.artifact_file import (
+        load_program,
+        program_from_bytes,
+        program_to_bytes,
+        save_program,
+    )
 
 __all__ = [
     "DEFAULT_ORDER",
@@ -145,3 +150,15 @@ __all__ = [
     "save_program",
     "unregister_device",
 ]
+
+# Files of programs need zipfile and json, which cost a tenth of the whole import.
+_OF_ARTIFACT_FILE = {"load_program", "program_from_bytes", "program_to_bytes", "save_program"}
+
+
+def __getattr__(name: str) -> object:
+    """Import the module that reads and writes files when one of its names is wanted."""
+    if name not in _OF_ARTIFACT_FILE:
+        raise AttributeError(f"module 'tg_ir.device' has no attribute {name!r}")
+    value: object = getattr(import_module("tg_ir.device.artifact_file"), name)
+    globals()[name] = value
+    return value

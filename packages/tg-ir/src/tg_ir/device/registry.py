@@ -12,7 +12,7 @@ import os
 import threading
 from collections.abc import Iterable
 from dataclasses import dataclass
-from importlib import import_module, metadata
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -184,6 +184,7 @@ def unregister_device(name: str) -> None:
 
 
 def _installed_entries() -> Iterable[DeviceEntry]:
+    metadata = import_module("importlib.metadata")  # late: it takes 15 ms, as long as all the rest
     for point in metadata.entry_points(group=ENTRY_POINT_GROUP):
         distribution = point.dist.name if point.dist is not None else "an unnamed package"
         if point.attr:
