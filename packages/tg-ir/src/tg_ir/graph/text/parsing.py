@@ -30,7 +30,7 @@ _TOKEN = re.compile(
     )""",
     re.VERBOSE,
 )
-_DTYPE = re.compile(r"([a-z]+[0-9]*)(?:x([0-9]+))?$")
+_DTYPE = re.compile(r"([a-z][a-z0-9]*?)(?:x([0-9]+))?$")
 
 _ENUMS: dict[str, type[IntEnum]] = {"Ops": Ops, "AxisType": AxisType, "AddrSpace": AddrSpace}
 _WORDS = {"None": None, "True": True, "False": False}
