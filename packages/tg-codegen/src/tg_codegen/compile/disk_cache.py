@@ -13,9 +13,10 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from typing import TypeVar
 
 from tg_ir.config import CCACHE
 
@@ -27,6 +28,8 @@ _BUSY_SECONDS = 10.0
 _PUTS_BETWEEN_SIZE_CHECKS = 64
 _SECONDS_A_DAY = 86400
 _SHRINK_TO = 0.75  # of the limit, so that not every later put has to remove something
+
+Result = TypeVar("Result")
 
 _CREATE = """
 CREATE TABLE IF NOT EXISTS entries (
@@ -58,80 +61,40 @@ class DiskCache:
 
     def get(self, kind: str, key: bytes) -> bytes | None:
         """The value of a key, None where there is none."""
-        with self._guarded() as connection:
-            if connection is None:
-                return None
-            found = connection.execute(
-                "SELECT value, used FROM entries WHERE kind = ? AND key = ?", (kind, key)
-            ).fetchone()
-            if found is None:
-                return None
-            if found[1] != _today():  # written once a day, so that a warm start only reads
-                connection.execute(
-                    "UPDATE entries SET used = ? WHERE kind = ? AND key = ?", (_today(), kind, key)
-                )
-            return bytes(found[0])
-        return None
+        return self._attempt(lambda connection: _get(connection, kind, key), None)
 
     def put(self, kind: str, key: bytes, value: bytes) -> None:
         """Store a value, replacing the one that is there."""
-        with self._guarded() as connection:
-            if connection is None:
-                return
-            connection.execute(
-                "INSERT OR REPLACE INTO entries VALUES (?, ?, ?, ?)", (kind, key, value, _today())
-            )
-            self._puts += 1
-            if self._puts % _PUTS_BETWEEN_SIZE_CHECKS == 0:
-                self._shrink(connection)
+        self._attempt(lambda connection: self._put(connection, kind, key, value), None)
 
     def clear(self) -> None:
         """Forget everything."""
-        with self._guarded() as connection:
-            if connection is not None:
-                connection.execute("DELETE FROM entries")
+        self._attempt(lambda connection: connection.execute("DELETE FROM entries"), None)
 
     def count(self, kind: str) -> int:
         """How many values of a kind there are."""
-        with self._guarded() as connection:
-            if connection is None:
-                return 0
-            query = "SELECT COUNT(*) FROM entries WHERE kind = ?"
-            return int(connection.execute(query, (kind,)).fetchone()[0])
-        return 0
+        return self._attempt(lambda connection: _count(connection, kind), 0)
 
-    def _shrink(self, connection: sqlite3.Connection) -> None:
-        """Remove what was used longest ago until the rest is well below the limit."""
-        total = connection.execute("SELECT SUM(LENGTH(value)) FROM entries").fetchone()[0] or 0
-        if total <= self.limit_bytes:
-            return
-        rows = connection.execute("SELECT rowid, LENGTH(value) FROM entries ORDER BY used, rowid")
-        victims = []
-        for rowid, nbytes in rows:
-            if total <= self.limit_bytes * _SHRINK_TO:
-                break
-            victims.append((rowid,))
-            total -= nbytes
-        connection.executemany("DELETE FROM entries WHERE rowid = ?", victims)
+    def _put(self, connection: sqlite3.Connection, kind: str, key: bytes, value: bytes) -> None:
+        connection.execute(
+            "INSERT OR REPLACE INTO entries VALUES (?, ?, ?, ?)", (kind, key, value, _today())
+        )
+        self._puts += 1
+        if self._puts % _PUTS_BETWEEN_SIZE_CHECKS == 0:
+            _shrink(connection, self.limit_bytes)
 
-    @contextlib.contextmanager
-    def _guarded(self) -> Iterator[sqlite3.Connection | None]:
-        """The connection of this thread, None where there can be none.
-
-        A fault of the file ends in the body being left early, as if the cache were empty.
-        """
+    def _attempt(self, action: Callable[[sqlite3.Connection], Result], otherwise: Result) -> Result:
+        """What `action` gives; `otherwise` where the file cannot be used."""
         if self._disabled:
-            yield None
-            return
+            return otherwise
         try:
-            yield self._connection()
-        except sqlite3.OperationalError as error:
+            return action(self._connection())
+        except (sqlite3.OperationalError, OSError) as error:
             # Busy for long, no space, a folder that is read-only: work goes on without.
             self._give_up(error)
         except sqlite3.DatabaseError as error:
             self._replace_damaged_file(error)
-        except OSError as error:
-            self._give_up(error)
+        return otherwise
 
     def _connection(self) -> sqlite3.Connection:
         # A connection must not be used by another thread, nor by the child of a fork.
@@ -140,7 +103,9 @@ class DiskCache:
             return known[1]
         self.path.parent.mkdir(parents=True, exist_ok=True)
         connection = sqlite3.connect(self.path, timeout=_BUSY_SECONDS, isolation_level=None)
-        connection.execute("PRAGMA journal_mode=WAL")
+        with contextlib.suppress(sqlite3.OperationalError):
+            # Refused while another process does the same; then that one sets it.
+            connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("PRAGMA synchronous=OFF")  # losing the newest entries is no harm
         connection.execute(_CREATE)
         if known is not None:
@@ -154,14 +119,14 @@ class DiskCache:
             f"the disk cache {self.path} is not used: {error}; set CACHEDIR to a folder that can "
             "be written, or CCACHE=0",
             RuntimeWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
 
     def _replace_damaged_file(self, error: Exception) -> None:
         warnings.warn(
             f"the disk cache {self.path} is damaged ({error}) and starts anew",
             RuntimeWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
         known = getattr(self._local, "opened", None)
         if known is not None:
@@ -170,6 +135,39 @@ class DiskCache:
         for suffix in ("", "-wal", "-shm"):
             with contextlib.suppress(OSError):
                 Path(f"{self.path}{suffix}").unlink()
+
+
+def _get(connection: sqlite3.Connection, kind: str, key: bytes) -> bytes | None:
+    found = connection.execute(
+        "SELECT value, used FROM entries WHERE kind = ? AND key = ?", (kind, key)
+    ).fetchone()
+    if found is None:
+        return None
+    if found[1] != _today():  # written once a day, so that a warm start only reads
+        connection.execute(
+            "UPDATE entries SET used = ? WHERE kind = ? AND key = ?", (_today(), kind, key)
+        )
+    return bytes(found[0])
+
+
+def _count(connection: sqlite3.Connection, kind: str) -> int:
+    query = "SELECT COUNT(*) FROM entries WHERE kind = ?"
+    return int(connection.execute(query, (kind,)).fetchone()[0])
+
+
+def _shrink(connection: sqlite3.Connection, limit_bytes: int) -> None:
+    """Remove what was used longest ago until the rest is well below the limit."""
+    total = connection.execute("SELECT SUM(LENGTH(value)) FROM entries").fetchone()[0] or 0
+    if total <= limit_bytes:
+        return
+    rows = connection.execute("SELECT rowid, LENGTH(value) FROM entries ORDER BY used, rowid")
+    victims = []
+    for rowid, nbytes in rows:
+        if total <= limit_bytes * _SHRINK_TO:
+            break
+        victims.append((rowid,))
+        total -= nbytes
+    connection.executemany("DELETE FROM entries WHERE rowid = ?", victims)
 
 
 def open_disk_cache() -> DiskCache | None:
