@@ -1,7 +1,4 @@
-"""Running a script in a process of its own and reading what it cost:
-
-CPU seconds, wall seconds, output.
-"""
+"""A script run in a process of its own, and what it cost: CPU seconds, wall seconds, output."""
 
 from __future__ import annotations
 
@@ -47,5 +44,6 @@ def run_script(
     after = os.times()
     if result.returncode:
         raise ChildError(f"exit code {result.returncode}:\n{result.stderr[-2000:]}")
-    cpu = after.children_user + after.children_system - before.children_user - before.children_system
+    cpu = after.children_user - before.children_user
+    cpu += after.children_system - before.children_system
     return Cost(cpu, wall, result.stdout)

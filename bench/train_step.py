@@ -41,7 +41,6 @@ print(loss.item())
 
 
 def script(module: str, calls: int = 3) -> str:
-    """The text of a program that builds the network and runs `calls` steps with `module`'s Tensor.
-    """
+    """The text of a program that builds the network and runs `calls` steps with `module`."""
     training = "Context(TRAINING=1)" if module == "tinygrad" else "Tensor.train()"
     return STEP.format(module=module, calls=calls, training=training)

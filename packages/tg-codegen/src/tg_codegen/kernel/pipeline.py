@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tg_ir.config import NOOPT
+from tg_ir.config import NOOPT, SPEC
 from tg_ir.graph.ops import AxisType, KernelInfo, Ops
 from tg_ir.graph.passes import Pass, Pipeline
 from tg_ir.graph.render_api import TargetCapabilities
+from tg_ir.graph.spec import kernel_graph, linear_kernel, verify
 from tg_ir.graph.uop import UOp
 
 from tg_codegen.kernel.cost import KernelCost, kernel_cost
@@ -85,7 +86,8 @@ KERNEL_PASSES: Pipeline[LoweringContext] = Pipeline(
         Pass("lower_index_dtype", _lower_index_dtype, "", "no index dtype"),
         # last: no pass after it may make two loops of one
         Pass("separate_loops", lambda sink, _: separate_loops(sink), "no STAGE", "a loop a range"),
-    )
+    ),
+    verify=lambda sink: verify(sink, kernel_graph),
 )
 
 
@@ -112,6 +114,8 @@ def lower_kernel(
     info: KernelInfo = lowered.arg or KernelInfo()
     fused = Ops.MULACC in capabilities.ops
     linear = tuple(linearize(lowered, fused, capabilities.index_dtype))
+    if SPEC:
+        verify(linear, linear_kernel)
     return LoweredKernel(info.name, linear, _thread_extent(linear), kernel_cost(linear), info.opts)
 
 

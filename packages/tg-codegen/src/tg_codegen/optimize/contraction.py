@@ -91,7 +91,7 @@ def _describe(sink: UOp, reduction: UOp, capabilities: TargetCapabilities) -> _P
         iterations(reduction),
         max(1, capabilities.vector_bits // bits),
         capabilities.vector_registers or 16,
-        capabilities.l2_bytes // 2 // max(1, reduction.dtype.itemsize),
+        min(capabilities.l2_bytes // 2, capabilities.local_bytes) // reduction.dtype.itemsize,
     )
 
 
