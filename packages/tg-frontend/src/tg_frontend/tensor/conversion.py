@@ -1,0 +1,194 @@
+"""From tensors to Python, numpy and other devices, and between dtypes by name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self, TypeGuard
+
+from tg_ir.dtype import dtypes, from_bytes, struct_code
+
+from tg_frontend import realize as realization
+from tg_frontend.capture import observers
+from tg_frontend.device import Device
+from tg_frontend.errors import ItemError
+from tg_frontend.lazy import array_from_bytes
+from tg_frontend.live.registry import ValueHolder
+from tg_frontend.tensor.data import own_storage
+from tg_frontend.tensor.display import shown
+from tg_frontend.tensor.setitem import SetItem
+
+if TYPE_CHECKING:
+    import numpy
+    from tg_ir.device import Buffer
+
+
+class Conversion(SetItem):
+    """What leaves the graph. The cast methods are last, since their names are those of Python's types."""
+
+    __slots__ = ()
+
+    # ---- computing
+
+    def realize(self, *others: ValueHolder) -> Self:
+        """Compute this and the others now, in one schedule, and return self. Values and gradients stay."""
+        realization.realize(self, *others)
+        return self
+
+    def schedule(self, *others: Self) -> Any:
+        """The LINEAR of kernels that `realize` would run; nothing runs."""
+        return realization.plan(self, *others)
+
+    @property
+    def is_realized(self) -> Any:
+        """Whether the value is in storage, so that there is nothing to compute."""
+        return realization.is_realized(self)
+
+    def _memory(self, what: str) -> Buffer | None:
+        """The memory of the elements in order; None where there are none."""
+        for observer in observers():
+            observer.before_read(what)
+        self.realize()
+        if realization.is_whole_storage(self.uop):
+            return realization.memory_of(self)
+        return realization.memory_of(self._from_uop(self.uop.contiguous()))
+
+    def data(self) -> memoryview:
+        """The elements as a memoryview of this shape, a copy."""
+        memory = self._memory("data()")
+        shape = tuple(int(extent) for extent in self.shape)
+        raw = memoryview(bytearray(0 if memory is None else memory.nbytes))
+        if memory is not None:
+            memory.copyout(raw)
+        code = struct_code(self.dtype)
+        if code is None:
+            raise TypeError(f"{self.dtype.name} has no Python format; cast to float32 first")
+        if memory is None:
+            return raw
+        return raw.cast(code, shape) if shape else raw.cast(code)
+
+    def numpy(self) -> numpy.ndarray[Any, Any]:
+        """The elements as a new numpy array; bfloat16 becomes float32."""
+        if self.dtype is dtypes.bfloat16:
+            return self.cast(dtypes.float32).numpy()
+        memory = self._memory("numpy()")
+        shape = tuple(int(extent) for extent in self.shape)
+        raw = bytearray(0 if memory is None else memory.nbytes)
+        if memory is not None:
+            memory.copyout(raw)
+        return array_from_bytes(raw, self.dtype.name, shape)
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        """The elements for numpy."""
+        array = self.numpy()
+        return array if dtype is None else array.astype(dtype)
+
+    def host_array(self, what: str) -> Any:
+        """The elements as a numpy array, for keys whose result shape depends on values."""
+        for observer in observers():
+            observer.before_read(what)
+        return self.numpy()
+
+    def tolist(self) -> Any:
+        """The elements as nested lists; of a tensor without axes the number."""
+        values: list[Any] = self._numbers("tolist()")
+        if not self.shape:
+            return values[0]
+        for extent in reversed([int(extent) for extent in self.shape[1:]]):
+            count = len(values) // extent if extent else 0
+            values = [values[k * extent : (k + 1) * extent] for k in range(count)]
+        if not values and self.ndim > 1:
+            return _empty_lists([int(extent) for extent in self.shape])
+        return values
+
+    def _numbers(self, what: str) -> list[Any]:
+        memory = self._memory(what)
+        if memory is None:
+            return []
+        return from_bytes(memory.copyout(bytearray(memory.nbytes)), self.dtype)
+
+    def item(self) -> Any:
+        """The one element, as a Python number.
+
+        Raises:
+            ItemError: there is not exactly one.
+        """
+        if self.numel() != 1:
+            raise ItemError(
+                f"item() of a tensor of shape {self.shape}, which has {self.numel()} elements; "
+                "expected one: index it first, or use tolist()"
+            )
+        return self._numbers("item()")[0]
+
+    def __repr__(self) -> str:
+        return shown(self.uop, str(self.device), self.grad is not None)
+
+    def __format__(self, spec: str) -> str:
+        return format(self.item(), spec) if spec else repr(self)
+
+    # ---- devices and storage
+
+    def to(self, device: str | None) -> Self:
+        """This on another device; self where it is there already."""
+        name = Device.canonicalize(device)
+        if name == self.device:
+            return self
+        if self.uop.device is None:
+            return self._from_uop(self.uop.copy_to_device(name))
+        return self._from_uop(self.uop.copy_to_device(name), self._requires_grad)
+
+    def to_(self, device: str | None) -> Self:
+        """Move this tensor, and its gradient, to another device."""
+        self.uop = self.to(device).uop
+        if self.grad is not None:
+            self.grad = self.grad.to(device)
+        return self
+
+    def clone(self) -> Self:
+        """A copy in storage of its own."""
+        if self.numel() == 0 or not all(is_plain_int(s) for s in self.shape):
+            return self._from_uop(self.uop.contiguous())
+        return self._from_uop(own_storage(self.uop), self._requires_grad)
+
+    # ---- dtypes by name
+
+    def half(self) -> Self:
+        """Cast to float16."""
+        return self.cast(dtypes.float16)
+
+    def bfloat16(self) -> Self:
+        """Cast to bfloat16."""
+        return self.cast(dtypes.bfloat16)
+
+    def double(self) -> Self:
+        """Cast to float64."""
+        return self.cast(dtypes.float64)
+
+    def long(self) -> Self:
+        """Cast to int64."""
+        return self.cast(dtypes.int64)
+
+    def short(self) -> Self:
+        """Cast to int16."""
+        return self.cast(dtypes.int16)
+
+    def int(self) -> Self:
+        """Cast to int32."""
+        return self.cast(dtypes.int32)
+
+    def float(self) -> Self:
+        """Cast to float32."""
+        return self.cast(dtypes.float32)
+
+    def bool(self) -> Self:
+        """Whether each element is not zero."""
+        return self.cast(dtypes.bool)
+
+
+def is_plain_int(extent: Any) -> TypeGuard[int]:
+    """Whether an extent is no symbol. Outside of the class, where `int` is a method."""
+    return isinstance(extent, int)
+
+
+def _empty_lists(shape: list[int]) -> list[Any]:
+    if len(shape) == 1:
+        return []
+    return [_empty_lists(shape[1:]) for _ in range(shape[0])]

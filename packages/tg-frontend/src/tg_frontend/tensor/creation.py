@@ -1,0 +1,229 @@
+"""Tensors made of nothing: constants, ranges, and the shapes of others.
+
+A float filled with one value gets storage of its own, since it may become a parameter: two constants of one
+value would be one node, and gradients could not tell them apart.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from tg_ir.dtype import DType, check_literal, dtypes, to_dtype
+from tg_ir.graph import Ops, UOp, prod
+
+from tg_frontend.device import Device
+from tg_frontend.nodes.broadcasting import filled, iota, positions
+from tg_frontend.storage import new_buffer
+from tg_frontend.tensor.conversion import Conversion
+from tg_frontend.tensor.core import Scalar
+from tg_frontend.tensor.data import own_storage
+from tg_frontend.tensor.movement import as_shape
+
+DeviceName = str | tuple[str, ...] | None
+DTypeLike = DType | str | None
+
+
+class Creation(Conversion):
+    """Creation of tensors."""
+
+    __slots__ = ()
+
+    @classmethod
+    def _created(cls, uop: UOp, device: DeviceName, requires_grad: bool | None) -> Self:
+        """A tensor of a constant expression, with an identity of its own if it can have a gradient."""
+        known = all(isinstance(extent, int) for extent in uop.shape)
+        if dtypes.is_float(uop.dtype) and known and uop.size:
+            name = Device.canonicalize(device if isinstance(device, str) else None)
+            uop = own_storage(uop, name)
+        elif isinstance(device, str) and Device.canonicalize(device) != Device.DEFAULT:
+            uop = uop.copy_to_device(Device.canonicalize(device))
+        return cls._from_uop(uop).requires_grad_(requires_grad)
+
+    @classmethod
+    def empty(
+        cls,
+        *shape: Any,
+        device: DeviceName = None,
+        dtype: DTypeLike = None,
+        requires_grad: bool | None = None,
+    ) -> Self:
+        """Storage whose contents are not defined."""
+        sizes = as_shape(shape)
+        element = dtypes.default_float if dtype is None else to_dtype(dtype)
+        if prod(sizes) == 0:
+            return cls._from_uop(filled(element, 0, sizes)).requires_grad_(requires_grad)
+        name = Device.canonicalize(device if isinstance(device, str) else None)
+        buffer = new_buffer(name, int(prod(sizes)), element)
+        return cls._from_uop(buffer.reshape(sizes)).requires_grad_(requires_grad)
+
+    @classmethod
+    def full(
+        cls,
+        shape: Any,
+        fill_value: Scalar,
+        device: DeviceName = None,
+        dtype: DTypeLike = None,
+        requires_grad: bool | None = None,
+    ) -> Self:
+        """One value everywhere; the dtype follows from it unless given.
+
+        Raises:
+            LiteralError: the value does not fit `dtype`.
+        """
+        element = dtypes.from_py(fill_value) if dtype is None else to_dtype(dtype)
+        if not isinstance(fill_value, bool):
+            check_literal(fill_value, element)
+        sizes = as_shape(shape if isinstance(shape, (tuple, list)) else (shape,))
+        return cls._created(filled(element, fill_value, sizes), device, requires_grad)
+
+    @classmethod
+    def zeros(
+        cls,
+        *shape: Any,
+        device: DeviceName = None,
+        dtype: DTypeLike = None,
+        requires_grad: bool | None = None,
+    ) -> Self:
+        """Zeros, of the default float unless `dtype` is given."""
+        element = dtypes.default_float if dtype is None else to_dtype(dtype)
+        return cls.full(as_shape(shape), 0, device, element, requires_grad)
+
+    @classmethod
+    def ones(
+        cls,
+        *shape: Any,
+        device: DeviceName = None,
+        dtype: DTypeLike = None,
+        requires_grad: bool | None = None,
+    ) -> Self:
+        """Ones, of the default float unless `dtype` is given."""
+        element = dtypes.default_float if dtype is None else to_dtype(dtype)
+        return cls.full(as_shape(shape), 1, device, element, requires_grad)
+
+    @classmethod
+    def arange(
+        cls,
+        start: Scalar,
+        stop: Scalar | None = None,
+        step: Scalar = 1,
+        device: DeviceName = None,
+        dtype: DTypeLike = None,
+        requires_grad: bool | None = None,
+    ) -> Self:
+        """`start`, `start + step`, ... below `stop`; with one argument from 0 to it.
+
+        Raises:
+            ValueError: `step` is 0.
+        """
+        if stop is None:
+            start, stop = 0, start
+        if step == 0:
+            raise ValueError("arange: step is 0; expected a number that leads from start to stop")
+        given = (start, stop, step)
+        has_float = any(isinstance(value, float) for value in given)
+        chosen = dtypes.default_float if has_float else dtypes.default_int
+        element = chosen if dtype is None else to_dtype(dtype)
+        count = max(0, -(-(stop - start) // step))
+        length = int(count)
+        if not dtypes.is_float(element):
+            for value in (start, start + (length - 1) * step if length else start):
+                check_literal(value, element)
+            line = iota(length, element)
+            return cls._created(line * step + start, device, requires_grad)
+        line = iota(length, dtypes.int32).cast(element)
+        return cls._created(line * step + start, device, requires_grad)
+
+    @classmethod
+    def linspace(
+        cls,
+        start: Scalar,
+        stop: Scalar,
+        steps: int,
+        device: DeviceName = None,
+        dtype: DTypeLike = None,
+        requires_grad: bool | None = None,
+    ) -> Self:
+        """`steps` values from `start` to `stop`, both included, evenly spaced.
+
+        Raises:
+            ValueError: `steps` is negative.
+        """
+        if steps < 0:
+            raise ValueError(f"linspace: steps is {steps}; expected 0 or more")
+        element = dtypes.default_float if dtype is None else to_dtype(dtype)
+        wide = dtypes.float64 if element is dtypes.float64 else dtypes.float32
+        if steps == 1:
+            return cls.full((1,), start, device, element, requires_grad)
+        line = iota(steps, dtypes.int32).cast(wide)
+        # from both ends, so that the last value is `stop` exactly
+        step = (stop - start) / (steps - 1) if steps else 0.0
+        first_half = line * step + start
+        second_half = (line - (steps - 1)) * step + stop
+        values = (line < (steps - 1) / 2).where(first_half, second_half)
+        return cls._created(values.cast(element), device, requires_grad)
+
+    @classmethod
+    def eye(
+        cls,
+        n: int,
+        m: int | None = None,
+        device: DeviceName = None,
+        dtype: DTypeLike = None,
+        requires_grad: bool | None = None,
+    ) -> Self:
+        """Ones on the diagonal of a matrix of `n` rows and `m` (default `n`) columns."""
+        shape = (n, n if m is None else m)
+        if min(shape) < 0:
+            raise ValueError(f"eye: sizes are 0 or more, got {shape}")
+        element = dtypes.default_float if dtype is None else to_dtype(dtype)
+        on_diagonal = positions(shape, 0, dtypes.int32).eq(positions(shape, 1, dtypes.int32))
+        return cls._created(on_diagonal.cast(element), device, requires_grad)
+
+    # ---- like another
+
+    def full_like(
+        self,
+        fill_value: Scalar,
+        dtype: DTypeLike = None,
+        device: DeviceName = None,
+        requires_grad: bool | None = None,
+    ) -> Self:
+        """One value everywhere, in this tensor's shape, dtype and device unless given."""
+        element = self.dtype if dtype is None else to_dtype(dtype)
+        return self.full(self.shape, fill_value, device or self.device, element, requires_grad)
+
+    def zeros_like(self, **options: Any) -> Self:
+        """Zeros in this tensor's shape; options as in `full_like`."""
+        return self.full_like(0, **options)
+
+    def ones_like(self, **options: Any) -> Self:
+        """Ones in this tensor's shape; options as in `full_like`."""
+        return self.full_like(1, **options)
+
+    def empty_like(self, **options: Any) -> Self:
+        """Storage of this tensor's shape whose contents are not defined."""
+        options.setdefault("dtype", self.dtype)
+        options.setdefault("device", self.device)
+        return self.empty(*self.shape, **options)
+
+    @classmethod
+    def from_blob(
+        cls, data: Any, shape: tuple[int, ...], dtype: DTypeLike = None, device: DeviceName = None
+    ) -> Self:
+        """A copy of bytes as a tensor of a shape."""
+        return cls(bytes(data), device, dtype or dtypes.default_float).reshape(shape)
+
+    def diag(self) -> Self:
+        """A matrix with this vector on its diagonal."""
+        n = self.shape[0]
+        shape = (n, n)
+        on_diagonal = positions(shape, 0, dtypes.int32).eq(positions(shape, 1, dtypes.int32))
+        return self._from_uop(on_diagonal).where(self.unsqueeze(1), 0)
+
+    def diagonal(self) -> Self:
+        """The diagonal of the last two axes."""
+        rows, columns = self.shape[-2:]
+        line = iota(min(rows, columns), dtypes.int32)
+        axes = (self.ndim - 2, self.ndim - 1)
+        picked = UOp(Ops.GATHER, self.dtype, (self.uop, line, line), axes)
+        return self._from_uop(picked.permute([*range(1, picked.ndim), 0]))

@@ -1,0 +1,276 @@
+"""Operators that only rearrange elements: reshape, permute, expand, shrink, flip, windows.
+
+The result of most is a view: it remembers the tensor that it looks into, so that writing to it writes there
+(see `writes`). Joining and padding are in `joining`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+from tg_ir.errors import ShapeError
+from tg_ir.graph import GroupOp, Ops, SkewArg
+from tg_ir.graph import same_extent
+from tg_ir.graph import UOp, as_int, prod
+
+from tg_frontend.nodes.broadcasting import Shape, resolve_axis
+from tg_frontend.tensor.core import ViewLink
+from tg_frontend.tensor.functions import Functions
+
+# what reads each element of its source at one place only, or at several in the case of EXPAND
+_VIEW_OPS = GroupOp.Movement - {Ops.PAD, Ops.UNSKEW}
+
+
+def as_shape(sizes: Sequence[Any]) -> Shape:
+    """Sizes given one by one, or as one tuple or list."""
+    if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)):
+        sizes = sizes[0]
+    return tuple(as_int(s) if isinstance(s, UOp) else int(s) for s in sizes)
+
+
+class Movement(Functions):
+    """Movement operators."""
+
+    __slots__ = ()
+
+    # ---- views
+
+    def _moved(self, uop: UOp) -> Self:
+        """The tensor of a node made of this one by movement ops, with what it looks into."""
+        if uop is self.uop:
+            return self
+        made = self._from_uop(uop)
+        steps = []
+        node = uop
+        while node is not self.uop:
+            if node.op not in _VIEW_OPS:
+                return made
+            steps.append((node.op, node.src[1:], node.arg))
+            node = node.src[0]
+        steps.reverse()
+        link = self._view
+        if link is None or (base := link.base()) is None:
+            made._view = ViewLink(self, tuple(steps), self._writes)
+        else:
+            made._view = ViewLink(base, link.steps + tuple(steps), link.writes)
+        return made
+
+    # ---- the elementary movements
+
+    def reshape(self, *shape: Any) -> Self:
+        """The elements in the same order in another shape; one size may be -1, None keeps one.
+
+        Raises:
+            ShapeError: the numbers of elements differ; names both shapes.
+        """
+        given = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
+        wanted = as_shape([self.shape[k] if s is None else s for k, s in enumerate(given)])
+        return self._moved(self.uop.reshape(_infer_size(self.shape, wanted)))
+
+    def view(self, *shape: Any) -> Self:
+        """Alias of `reshape`."""
+        return self.reshape(*shape)
+
+    def expand(self, *shape: Any) -> Self:
+        """Axes of size 1 repeated to the sizes given; -1 or None keeps one; new axes come first.
+
+        Raises:
+            ShapeError: an axis that is not 1 would change.
+        """
+        given = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
+        missing = len(given) - self.ndim
+        if missing < 0:
+            raise ShapeError(f"expand: {self.shape} has more axes than {tuple(given)}")
+        aligned = (1,) * missing + self.shape
+        kept = [
+            old if new is None or (isinstance(new, int) and new == -1) else new
+            for old, new in zip(aligned, given, strict=True)
+        ]
+        return self._moved(self.uop.reshape(aligned).expand(as_shape(kept)))
+
+    def permute(self, *order: Any) -> Self:
+        """The axes in another order.
+
+        Raises:
+            ShapeError: `order` does not name each axis once.
+        """
+        axes = tuple(resolve_axis(axis, self.ndim) for axis in as_shape(order))
+        if sorted(axes) != list(range(self.ndim)):
+            raise ShapeError(
+                f"permute: {axes} does not name each axis 0..{self.ndim - 1} of {self.shape} once"
+            )
+        return self._moved(self.uop.permute(axes))
+
+    def flip(self, *axes: Any) -> Self:
+        """The elements in reverse order along the axes."""
+        flipped = {resolve_axis(axis, self.ndim) for axis in as_shape(axes)}
+        return self._moved(self.uop.flip([axis in flipped for axis in range(self.ndim)]))
+
+    def shrink(self, arg: Sequence[tuple[Any, Any] | None]) -> Self:
+        """For each axis the elements `begin` to `end`; None keeps an axis.
+
+        Raises:
+            ShapeError: bounds outside the axis, or not one pair an axis.
+        """
+        if len(arg) != self.ndim:
+            raise ShapeError(f"shrink: {len(arg)} pairs of bounds for {self.ndim} axes")
+        bounds = [(0, s) if b is None else b for s, b in zip(self.shape, arg, strict=True)]
+        for extent, (begin, end) in zip(self.shape, bounds, strict=True):
+            known = all(isinstance(value, int) for value in (extent, begin, end))
+            if known and not 0 <= begin <= end <= extent:
+                raise ShapeError(f"shrink: bounds {(begin, end)} outside an axis of {extent}")
+        return self._moved(self.uop.shrink(bounds))
+
+    # ---- made of them
+
+    @property
+    def T(self) -> Self:  # noqa: N802 - the name users know
+        """The last two axes exchanged."""
+        return self.transpose() if self.ndim > 1 else self
+
+    def transpose(self, dim0: int = 1, dim1: int = 0) -> Self:
+        """Two axes exchanged."""
+        order = list(range(self.ndim))
+        first, second = resolve_axis(dim0, self.ndim), resolve_axis(dim1, self.ndim)
+        order[first], order[second] = order[second], order[first]
+        return self.permute(order)
+
+    def swapaxes(self, dim0: int, dim1: int) -> Self:
+        """Alias of `transpose`."""
+        return self.transpose(dim0, dim1)
+
+    def squeeze(self, dim: int | None = None) -> Self:
+        """Without the axes of size 1, or without that one if its size is 1."""
+        if dim is None:
+            return self.reshape(tuple(s for s in self.shape if not same_extent(s, 1)))
+        if self.ndim == 0:
+            resolve_axis(dim, 0)
+            return self
+        axis = resolve_axis(dim, self.ndim)
+        if not same_extent(self.shape[axis], 1):
+            return self
+        return self.reshape(self.shape[:axis] + self.shape[axis + 1 :])
+
+    def unsqueeze(self, dim: int) -> Self:
+        """With a new axis of size 1 at `dim`."""
+        axis = resolve_axis(dim, self.ndim, extra=1)
+        return self.reshape(self.shape[:axis] + (1,) + self.shape[axis:])
+
+    def flatten(self, start_dim: int = 0, end_dim: int = -1) -> Self:
+        """The axes from `start_dim` to `end_dim` made one."""
+        if self.ndim == 0:
+            return self.reshape((1,))
+        start, end = resolve_axis(start_dim, self.ndim), resolve_axis(end_dim, self.ndim)
+        joined = prod(self.shape[start : end + 1])
+        return self.reshape(self.shape[:start] + (joined,) + self.shape[end + 1 :])
+
+    def unflatten(self, dim: int, sizes: Sequence[Any]) -> Self:
+        """One axis split into several; one size may be -1."""
+        axis = resolve_axis(dim, self.ndim)
+        inner = _infer_size((self.shape[axis],), as_shape(sizes))
+        return self.reshape(self.shape[:axis] + inner + self.shape[axis + 1 :])
+
+    def repeat(self, *repeats: Any) -> Self:
+        """The tensor tiled, as numpy's `tile`."""
+        counts = as_shape(repeats)
+        base = (1,) * (len(counts) - self.ndim) + self.shape
+        counts = (1,) * (len(base) - len(counts)) + counts
+        split = tuple(size for extent in base for size in (1, extent))
+        tiled = tuple(s for pair in zip(counts, base, strict=True) for s in pair)
+        final = tuple(count * extent for count, extent in zip(counts, base, strict=True))
+        return self.reshape(split).expand(tiled).reshape(final)
+
+    def repeat_interleave(self, repeats: int, dim: int | None = None) -> Self:
+        """Each element `repeats` times in a row, along one axis or flattened."""
+        x, axis = (self.flatten(), 0) if dim is None else (self, resolve_axis(dim, self.ndim))
+        before, extent, after = x.shape[:axis], x.shape[axis], x.shape[axis + 1 :]
+        spread = x.reshape(before + (extent, 1) + after).expand(before + (extent, repeats) + after)
+        return spread.reshape(before + (extent * repeats,) + after)
+
+    def split(self, sizes: int | Sequence[int], dim: int = 0) -> tuple[Self, ...]:
+        """Pieces of the sizes given, or of one size with a smaller last one.
+
+        Raises:
+            ShapeError: the sizes do not add up to the axis.
+        """
+        axis = resolve_axis(dim, self.ndim)
+        extent = int(self.shape[axis])
+        if isinstance(sizes, int):
+            starts = range(0, max(1, extent), sizes)
+            sizes = [min(sizes, extent - start) for start in starts]
+        if sum(sizes) != extent:
+            raise ShapeError(f"split: sizes {tuple(sizes)} do not add up to axis {axis} of {self.shape}")
+        pieces = []
+        start = 0
+        for size in sizes:
+            pieces.append(self._narrow(axis, start, start + size))
+            start += size
+        return tuple(pieces)
+
+    def chunk(self, chunks: int, dim: int = 0) -> list[Self]:
+        """At most `chunks` equal pieces, the last perhaps smaller."""
+        extent = int(self.shape[resolve_axis(dim, self.ndim)])
+        size = max(1, -(-extent // chunks))
+        return list(self.split(size, dim))
+
+    def _narrow(self, axis: int, begin: Any, end: Any) -> Self:
+        """The elements `begin` to `end` of one axis."""
+        bounds = [(0, s) for s in self.shape]
+        bounds[axis] = (begin, end)
+        return self._moved(self.uop.shrink(bounds))
+
+    def unfold(self, dim: int, size: int, step: int) -> Self:
+        """All windows of `size` along an axis, `step` apart; the window is a new last axis."""
+        axis = resolve_axis(dim, self.ndim)
+        extent = self.shape[axis]
+        if size > extent:
+            raise ShapeError(f"unfold: a window of {size} does not fit axis {axis} of {self.shape}")
+        windows = windowed(self.uop.reshape((*self.shape, 1)), axis, self.ndim, size, step, 1)
+        return self._from_uop(windows)
+
+
+def windowed(
+    uop: UOp, axis: int, window_axis: int, size: int, stride: int, dilation: int
+) -> UOp:
+    """Windows over `axis`: `window_axis`, of extent 1, becomes the place in the window.
+
+    Requires: the window fits. Ensures: `axis` counts the windows.
+    """
+    extent = uop.shape[axis]
+    count = (extent - dilation * (size - 1) - 1) // stride + 1
+    shape = tuple(size if k == window_axis else s for k, s in enumerate(uop.shape))
+    arg = SkewArg(axis, window_axis, stride, dilation, count)
+    return UOp(Ops.SKEW, uop.dtype, (uop.expand(shape),), arg)
+
+
+def every_nth(uop: UOp, axis: int, step: int) -> UOp:
+    """Elements 0, step, 2 step, ... of an axis: windows of one element."""
+    if step == 1 or same_extent(uop.shape[axis], 0):
+        return uop
+    shape = uop.shape
+    picked = windowed(uop.reshape((*shape, 1)), axis, len(shape), 1, step, 1)
+    return picked.reshape(picked.shape[:-1])
+
+
+def _infer_size(old: Shape, wanted: Shape) -> Shape:
+    """`wanted` with its -1 replaced.
+
+    Raises:
+        ShapeError: more than one -1, or the numbers of elements differ.
+    """
+    unknown = [k for k, size in enumerate(wanted) if isinstance(size, int) and size == -1]
+    total = prod(old)
+    if len(unknown) > 1:
+        raise ShapeError(f"reshape: {wanted} has more than one -1")
+    if unknown:
+        rest = prod(size for k, size in enumerate(wanted) if k != unknown[0])
+        divides = not isinstance(rest, int) or not isinstance(total, int) or (
+            rest != 0 and total % rest == 0
+        )
+        if not divides:
+            raise ShapeError(f"reshape: {old} has {total} elements, which {wanted} does not divide")
+        return tuple(total // rest if k == unknown[0] else size for k, size in enumerate(wanted))
+    if not same_extent(total, prod(wanted)):
+        raise ShapeError(f"reshape: {old} has {total} elements, {wanted} has {prod(wanted)}")
+    return wanted

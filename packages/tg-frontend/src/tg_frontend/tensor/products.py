@@ -1,0 +1,252 @@
+"""Sums of products: matmul, linear, einsum, attention.
+
+Operands are widened to the accumulator dtype before they are multiplied, summed there and rounded once. The
+graph is a product of two expanded views and one REDUCE_AXIS, which the scheduler knows as a contraction.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Self
+
+from tg_ir.dtype import DType, dtypes, least_upper_dtype, sum_accumulator, to_dtype
+from tg_ir.errors import ShapeError
+from tg_ir.graph import Ops
+from tg_ir.graph import same_extent
+from tg_ir.graph import UOp
+
+from tg_frontend.nodes.broadcasting import broadcast_shape, broadcast_to, filled
+from tg_frontend.tensor.reduction import reduced
+from tg_frontend.tensor.scanning import Scanning
+
+
+def widened_operands(
+    left: UOp, right: UOp, dtype: DType | None
+) -> tuple[UOp, UOp, DType]:
+    """Both operands in the accumulator dtype, and the dtype of the result."""
+    common = least_upper_dtype(left.dtype, right.dtype)
+    result = common if dtype is None else dtype
+    accumulator = sum_accumulator(common) if dtype is None else dtype
+    return left.cast(accumulator), right.cast(accumulator), result
+
+
+def sum_of_products(left: UOp, right: UOp, axes: tuple[int, ...]) -> UOp:
+    """The products of two nodes that broadcast, summed along `axes`, which stay with size 1."""
+    shape = broadcast_shape(left.shape, right.shape)
+    op = Ops.AND if left.dtype is dtypes.bool else Ops.MUL
+    product = broadcast_to(left, shape).alu(op, broadcast_to(right, shape))
+    return reduced(product, Ops.OR if left.dtype is dtypes.bool else Ops.ADD, axes)
+
+
+class Products(Scanning):
+    """Products summed along an axis."""
+
+    __slots__ = ()
+
+    def dot(self, w: Self, dtype: DType | str | None = None) -> Self:
+        """The matrix product, as numpy's `matmul`: leading axes broadcast, vectors are allowed.
+
+        Args:
+            w: shape `(..., k, m)` or `(k,)`, where this is `(..., n, k)` or `(k,)`.
+            dtype: what to multiply and sum in and return; None widens and rounds back.
+
+        Raises:
+            ShapeError: the inner extents differ, or one has no axes; names both shapes.
+        """
+        x, y = self.uop, self._operand_uop(w)
+        if not x.shape or not y.shape:
+            raise ShapeError(f"matmul takes tensors with axes, got shapes {x.shape} and {y.shape}")
+        inner = y.shape[-2] if y.ndim > 1 else y.shape[0]
+        if not same_extent(x.shape[-1], inner):
+            raise ShapeError(
+                f"matmul: shapes {x.shape} and {y.shape} do not fit: "
+                f"the inner extents {x.shape[-1]} and {inner} differ"
+            )
+        x, y, result = widened_operands(x, y, None if dtype is None else to_dtype(dtype))
+        if y.ndim > 1:
+            order = (*range(y.ndim - 2), y.ndim - 1, y.ndim - 2)
+            y = y.permute(order)
+            x = x.reshape((*x.shape[:-1], 1, x.shape[-1]))
+            if self.ndim > 1:
+                y = y.reshape((*y.shape[:-2], 1, *y.shape[-2:]))
+        total = sum_of_products(x, y, (len(broadcast_shape(x.shape, y.shape)) - 1,))
+        return self._from_uop(total.reshape(total.shape[:-1]).cast(result))
+
+    def matmul(self, x: Self, reverse: bool = False, dtype: DType | str | None = None) -> Self:
+        """`dot`, or with `reverse` the other way round."""
+        other = x if isinstance(x, Products) else self._from_uop(self._operand_uop(x))
+        return other.dot(self, dtype) if reverse else self.dot(other, dtype)
+
+    def __matmul__(self, x: Self) -> Self:
+        return self.matmul(x)
+
+    def __rmatmul__(self, x: Self) -> Self:
+        return self.matmul(x, True)
+
+    def linear(self, weight: Self, bias: Self | None = None, dtype: DType | None = None) -> Self:
+        """`self @ weight + bias`, `weight` of shape `(in, out)`."""
+        if dtype is not None:
+            cast_bias = None if bias is None else bias.cast(dtype)
+            return self.cast(dtype).linear(weight.cast(dtype), cast_bias)
+        product = self.mul(weight) if weight.ndim == 1 else self.dot(weight)
+        return product if bias is None else product.add(bias)
+
+    @classmethod
+    def einsum(cls, formula: str, *operands: Self, dtype: DType | str | None = None) -> Self:
+        """Einstein summation: axes that the result does not name are summed.
+
+        Raises:
+            ShapeError: the formula and the shapes do not fit.
+        """
+        tensors = list(operands[0]) if isinstance(operands[0], (list, tuple)) else list(operands)
+        inputs, output = _parse_formula(formula, [tensor.ndim for tensor in tensors])
+        extents: dict[str, object] = {}
+        for labels, tensor in zip(inputs, tensors, strict=True):
+            for label, extent in zip(labels, tensor.shape, strict=True):
+                if not same_extent(extents.setdefault(label, extent), extent):
+                    shapes = ", ".join(str(t.shape) for t in tensors)
+                    raise ShapeError(
+                        f"einsum '{formula}': axis {label} is {extents[label]} and {extent} "
+                        f"in shapes {shapes}"
+                    )
+        order = output + "".join(sorted(label for label in extents if label not in output))
+        common = least_upper_dtype(*(tensor.dtype for tensor in tensors))
+        wanted = None if dtype is None else to_dtype(dtype)
+        accumulator = wanted or sum_accumulator(common)
+        factors = [
+            _aligned(_diagonal(tensor.uop.cast(accumulator), labels), order)
+            for labels, tensor in zip(inputs, tensors, strict=True)
+        ]
+        shape = broadcast_shape(*(factor.shape for factor in factors))
+        product = broadcast_to(factors[0], shape)
+        for factor in factors[1:]:
+            product = product * broadcast_to(factor, shape)
+        total = reduced(product, Ops.ADD, tuple(range(len(output), len(order))))
+        return cls._from_uop(total.reshape(shape[: len(output)]).cast(wanted or common))
+
+    def scaled_dot_product_attention(
+        self,
+        key: Self,
+        value: Self,
+        attn_mask: Self | None = None,
+        dropout_p: float = 0.0,
+        is_causal: bool = False,
+        enable_gqa: bool = False,
+    ) -> Self:
+        """Softmax of `self @ key.T / sqrt(d)`, masked, times `value`.
+
+        Args:
+            key: shape `(..., keys, d)`, where this is `(..., queries, d)`.
+            value: shape `(..., keys, e)`.
+            attn_mask: bool (false: not attended) or added to the scores.
+            dropout_p: probability of dropping a weight while training.
+            is_causal: attend only to keys not after the query.
+            enable_gqa: repeat the heads of key and value to those of the query.
+
+        Raises:
+            ValueError: both `is_causal` and `attn_mask`.
+        """
+        if enable_gqa:
+            heads = self.shape[-3]
+            key = key.repeat_interleave(heads // key.shape[-3], dim=-3)
+            value = value.repeat_interleave(heads // value.shape[-3], dim=-3)
+        accumulator = sum_accumulator(least_upper_dtype(self.dtype, key.dtype))
+        scores = self.matmul(key.transpose(-2, -1), dtype=accumulator)
+        scores = scores.div(math.sqrt(self.shape[-1]))
+        if is_causal:
+            if attn_mask is not None:
+                raise ValueError("attention: give attn_mask or is_causal, not both")
+            ones = self._from_uop(filled(dtypes.bool, True, scores.shape[-2:]))
+            attn_mask = ones.tril()
+        if attn_mask is not None:
+            if attn_mask.dtype is dtypes.bool:
+                attn_mask = attn_mask.where(0.0, -math.inf)
+            scores = scores.add(attn_mask)
+        weights = scores.softmax(-1).cast(self.dtype).dropout(dropout_p)
+        return weights.matmul(value)
+
+    def tril(self, diagonal: int = 0) -> Self:
+        """The lower triangle of the last two axes, zeros above."""
+        return self._triangle(diagonal, lower=True)
+
+    def triu(self, diagonal: int = 0) -> Self:
+        """The upper triangle of the last two axes, zeros below."""
+        return self._triangle(diagonal, lower=False)
+
+    def _triangle(self, diagonal: int, lower: bool) -> Self:
+        if self.ndim < 2:
+            raise ShapeError(f"a triangle needs two axes, got shape {self.shape}")
+        rows, columns = self.shape[-2:]
+        grid = (rows, columns)
+        row = positions_of(grid, 0)
+        column = positions_of(grid, 1)
+        limit = row + (diagonal + 1 if lower else diagonal)
+        kept = column < limit if lower else (column < limit).logical_not()
+        return self._from_uop(kept).where(self, 0)
+
+    def dropout(self, p: float = 0.5) -> Self:
+        """While `Tensor.training`, zeros with probability `p` and the rest scaled up."""
+        raise NotImplementedError("given by the class that draws random numbers")
+
+
+def positions_of(shape: tuple[object, ...], axis: int) -> UOp:
+    """The int32 index along `axis` for each element of `shape`."""
+    from_axis = tuple(extent if k == axis else 1 for k, extent in enumerate(shape))
+    length = shape[axis]
+    size = (length,) if isinstance(length, UOp) else ()
+    line = UOp(Ops.IOTA, dtypes.int32, size, None if size else length)
+    return line.reshape(from_axis).expand(shape)
+
+
+def _parse_formula(formula: str, ndims: list[int]) -> tuple[list[str], str]:
+    """One label an axis, for each operand and for the result; an ellipsis becomes upper-case labels."""
+    compact = formula.replace(" ", "")
+    left, arrow, right = compact.partition("->")
+    parts = left.split(",")
+    if len(parts) != len(ndims):
+        raise ShapeError(f"einsum '{formula}' has {len(parts)} operands, {len(ndims)} were given")
+    hidden = max(
+        (ndim - len(part.replace("...", "")) for part, ndim in zip(parts, ndims, strict=True)
+         if "..." in part),
+        default=0,
+    )
+    spare = [chr(code) for code in range(ord("A"), ord("Z") + 1) if chr(code) not in compact]
+    names = "".join(spare[:hidden])
+    inputs = []
+    for part, ndim in zip(parts, ndims, strict=True):
+        count = ndim - len(part.replace("...", ""))
+        labels = part.replace("...", names[len(names) - count :] if count > 0 else "")
+        if len(labels) != ndim:
+            raise ShapeError(f"einsum '{formula}': '{part}' names {len(labels)} axes of {ndim}")
+        inputs.append(labels)
+    if arrow:
+        return inputs, right.replace("...", names)
+    everything = "".join(inputs)
+    once = sorted(c for c in set(everything) if everything.count(c) == 1 and c not in names)
+    return inputs, names + "".join(once)
+
+
+def _diagonal(uop: UOp, labels: str) -> tuple[UOp, str]:
+    """`uop` with axes of one label made one: its diagonal."""
+    seen = ""
+    for label in labels:
+        if label in seen:
+            first, second = seen.index(label), len(seen)
+            size = uop.shape[first]
+            row, column = positions_of((size, size), 0), positions_of((size, size), 1)
+            aligned = tuple(size if k in (first, second) else 1 for k in range(uop.ndim))
+            mask = broadcast_to(row.eq(column).reshape(aligned), uop.shape)
+            total = reduced(mask.where(uop, uop.const_like(0)), Ops.ADD, (second,))
+            uop = total.reshape(tuple(s for k, s in enumerate(total.shape) if k != second))
+        else:
+            seen += label
+    return uop, seen
+
+
+def _aligned(factor: tuple[UOp, str], order: str) -> UOp:
+    """A factor with its axes in `order`, those it lacks of size 1."""
+    uop, labels = factor
+    present = [label for label in order if label in labels]
+    moved = uop.permute([labels.index(label) for label in present])
+    sizes = dict(zip(present, moved.shape, strict=True))
+    return moved.reshape(tuple(sizes.get(label, 1) for label in order))

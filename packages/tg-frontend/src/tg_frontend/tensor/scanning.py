@@ -1,0 +1,165 @@
+"""Positions of extremes and running results: reductions over a tuple of states, and scans."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Self
+
+from tg_ir.dtype import DType, dtypes, sum_accumulator
+from tg_ir.graph import Combine, ConstType, Ops, ReduceArg
+from tg_ir.graph import same_extent
+from tg_ir.graph import UOp
+
+from tg_frontend.nodes.broadcasting import positions, resolve_axis
+from tg_frontend.tensor.reduction import Reduction, without_axes
+
+_POSITION = dtypes.int32
+
+
+@cache
+def first_extreme(dtype: DType, largest: bool) -> Combine:
+    """How (value, position) states join: the more extreme value, NaN before all, the first of equals."""
+    name = "argmax" if largest else "argmin"
+    worst: ConstType = dtypes.min(dtype) if largest else dtypes.max(dtype)
+    old_value, new_value = (UOp(Ops.STATE, dtype, (), (side, 0)) for side in (0, 1))
+    old_place, new_place = (UOp(Ops.STATE, _POSITION, (), (side, 1)) for side in (0, 1))
+    better = old_value < new_value if largest else new_value < old_value
+    tie = old_value.eq(new_value)
+    if dtypes.is_float(dtype):
+        old_is_nan, new_is_nan = old_value.ne(old_value), new_value.ne(new_value)
+        better = better | (new_is_nan & old_is_nan.logical_not())
+        tie = tie | (new_is_nan & old_is_nan)
+    taken = better | (tie & (new_place < old_place))
+    body = (taken.where(new_value, old_value), taken.where(new_place, old_place))
+    return Combine(f"{name}_{dtype.name}", (worst, int(dtypes.max(_POSITION))), body)
+
+
+class Scanning(Reduction):
+    """Positions of extremes, running sums, products and maxima."""
+
+    __slots__ = ()
+
+    def argmax(self, axis: int | None = None, keepdim: bool = False) -> Self:
+        """The position of the largest element, the first of equals; of the first NaN if there is one.
+
+        Raises:
+            EmptyReductionError: the axis is empty.
+        """
+        return self._position(axis, keepdim, True)
+
+    def argmin(self, axis: int | None = None, keepdim: bool = False) -> Self:
+        """The position of the smallest element, the first of equals; of the first NaN if there is one.
+
+        Raises:
+            EmptyReductionError: the axis is empty.
+        """
+        return self._position(axis, keepdim, False)
+
+    def _position(self, axis: int | None, keepdim: bool, largest: bool) -> Self:
+        if axis is None:
+            result = self.flatten()._position(0, False, largest)
+            return result.reshape((1,) * self.ndim) if keepdim else result
+        x = self.cast(dtypes.uint8) if self.dtype is dtypes.bool else self
+        if self.ndim == 0:
+            resolve_axis(axis, 0)
+            return x._from_uop(UOp.const(_POSITION, 0))
+        number = resolve_axis(axis, self.ndim)
+        self._refuse_empty("argmax" if largest else "argmin", number)
+        places = positions(x.shape, number, _POSITION)
+        arg = ReduceArg(first_extreme(x.dtype, largest), (number,))
+        both = UOp(Ops.REDUCE_AXIS, dtypes.void, (x.uop, places), arg)
+        return self._finish(both.get_tuple(1, _POSITION), (number,), keepdim)
+
+    def _scan(self, op: Ops, axis: int) -> Self:
+        if self.ndim == 0:
+            resolve_axis(axis, 0)
+            return self
+        number = resolve_axis(axis, self.ndim)
+        if same_extent(self.shape[number], 0):
+            return self
+        arg = ReduceArg(Combine.of(op, self.dtype), (number,))
+        return self._from_uop(UOp(Ops.SCAN_AXIS, self.dtype, (self.uop,), arg))
+
+    def _accumulating_scan(self, op: Ops, axis: int) -> Self:
+        wide = self.cast(sum_accumulator(self.dtype))
+        result = wide._scan(op, axis)
+        return result.cast(self.dtype) if self.is_floating_point() else result
+
+    def cumsum(self, axis: int = 0) -> Self:
+        """The sums of all elements up to each one; dtypes as in `sum`."""
+        return self._accumulating_scan(Ops.ADD, axis)
+
+    def cumprod(self, axis: int = 0) -> Self:
+        """The products of all elements up to each one."""
+        return self._accumulating_scan(Ops.MUL, axis)
+
+    def cummax(self, axis: int = 0) -> Self:
+        """The largest of all elements up to each one; NaN from the first NaN on."""
+        return self._scan(Ops.OR if self.dtype is dtypes.bool else Ops.MAX, axis)
+
+    def cummin(self, axis: int = 0) -> Self:
+        """The smallest of all elements up to each one."""
+        if self.is_floating_point():
+            return self.neg()._scan(Ops.MAX, axis).neg()
+        return self.bitwise_not().cummax(axis).bitwise_not()
+
+    def logcumsumexp(self, axis: int = 0) -> Self:
+        """The logarithm of the running sum of exponentials, stable by the overall maximum."""
+        if self.ndim == 0:
+            return self
+        largest = self.max(axis, keepdim=True).detach()
+        base = largest.isfinite().where(largest, 0.0)
+        return self.sub(base).exp().cumsum(axis).log().add(base)
+
+    # ---- softmax
+
+    def _exponentials(self, axis: int) -> tuple[Self, Self, Self]:
+        """`x - max`, its exponential and the sum of that, in the accumulator dtype."""
+        x = self._statistics_operand()
+        if self.ndim == 0:
+            shifted = x.sub(x.detach())
+            return shifted, shifted.exp(), shifted.exp()
+        largest = x.max(axis, keepdim=True).detach()
+        shifted = x.sub(largest)
+        exponential = shifted.exp()
+        return shifted, exponential, exponential.sum(axis, keepdim=True)
+
+    def softmax(self, axis: int = -1, dtype: DType | None = None) -> Self:
+        """Exponentials divided by their sum along an axis, without overflow."""
+        x = self if dtype is None else self.cast(dtype)
+        _, exponential, total = x._exponentials(axis)
+        return x._statistics_result(exponential.div(total))
+
+    def log_softmax(self, axis: int = -1, dtype: DType | None = None) -> Self:
+        """The logarithm of the softmax, without overflow."""
+        x = self if dtype is None else self.cast(dtype)
+        shifted, _, total = x._exponentials(axis)
+        return x._statistics_result(shifted.sub(total.log()))
+
+    def logsumexp(self, axis: int | None = None, keepdim: bool = False) -> Self:
+        """The logarithm of the sum of exponentials, without overflow."""
+        x = self._statistics_operand()
+        largest = x.max(axis, keepdim=True).detach()
+        base = largest.isfinite().where(largest, 0.0)
+        total = x.sub(base).exp().sum(axis, keepdim=True).log().add(base)
+        if keepdim:
+            return self._statistics_result(total)
+        axes = tuple(range(self.ndim)) if axis is None else (resolve_axis(axis, self.ndim),)
+        shape = without_axes(total.shape, axes if self.ndim else ())
+        return self._statistics_result(total.reshape(shape))
+
+    def softmin(self, axis: int = -1) -> Self:
+        """The softmax of the negation."""
+        return self.neg().softmax(axis)
+
+
+def running(uop: UOp, op: Ops, axis: int, backwards: bool = False) -> UOp:
+    """The running result of `op` along an axis, from the front or from the back."""
+    flags = [k == axis for k in range(uop.ndim)]
+    arg = ReduceArg(Combine.of(op, uop.dtype), (axis,))
+    source = uop.flip(flags) if backwards else uop
+    result = UOp(Ops.SCAN_AXIS, uop.dtype, (source,), arg)
+    return result.flip(flags) if backwards else result
+
+
+__all__ = ["Scanning", "first_extreme", "running"]

@@ -1,0 +1,287 @@
+"""Convolution and pooling: windows over the last axes.
+
+A window is EXPAND of a new axis and SKEW of it along the windowed one, so that forward and gradient are affine
+in the loop counters: the gradient of SKEW is UNSKEW, its transpose.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+from tg_ir.dtype import DType, dtypes, to_dtype
+from tg_ir.errors import ShapeError
+from tg_ir.graph import Ops, SkewArg
+from tg_ir.graph import UOp
+
+from tg_frontend.tensor.movement import windowed
+from tg_frontend.tensor.products import Products, sum_of_products, widened_operands
+from tg_frontend.tensor.reduction import reduced
+
+Sizes = int | Sequence[int]
+
+
+def per_axis(value: Sizes, count: int, name: str) -> tuple[int, ...]:
+    """One number for each windowed axis.
+
+    Raises:
+        ShapeError: a sequence of another length.
+    """
+    if isinstance(value, int):
+        return (value,) * count
+    if len(value) != count:
+        raise ShapeError(f"{name}: expected {count} numbers, one an axis, got {tuple(value)}")
+    return tuple(value)
+
+
+def padding_pairs(padding: Sizes, count: int) -> list[tuple[int, int]]:
+    """`(before, after)` for each windowed axis: of one number, one an axis, or a flat list last axis first."""
+    if not isinstance(padding, int) and len(padding) == 2 * count:
+        return list(zip(padding[::2], padding[1::2], strict=True))[::-1]
+    return [(p, p) for p in per_axis(padding, count, "padding")]
+
+
+class Windows(Products):
+    """Convolution and pooling."""
+
+    __slots__ = ()
+
+    def conv2d(
+        self,
+        weight: Self,
+        bias: Self | None = None,
+        groups: int = 1,
+        stride: Sizes = 1,
+        dilation: Sizes = 1,
+        padding: Sizes = 0,
+        dtype: DType | str | None = None,
+    ) -> Self:
+        """Convolution over the axes after the second, however many.
+
+        Args:
+            weight: shape `(out channels, in channels / groups, *kernel)`.
+            bias: shape `(out channels,)`.
+            groups: in and out channels are split into so many independent parts.
+            stride: distance of windows, one number or one an axis.
+            dilation: distance of elements in a window.
+            padding: zeros around: one number, one an axis, or `(left, right, top, bottom, ...)`.
+            dtype: what to multiply and sum in and return.
+
+        Raises:
+            ShapeError: channels, axes or kernel do not fit; names both shapes.
+        """
+        count = self._check_convolution(weight, groups, 1)
+        kernel = weight.shape[2:]
+        strides = per_axis(stride, count, "stride")
+        dilations = per_axis(dilation, count, "dilation")
+        pads = [(0, 0), (0, 0), *padding_pairs(padding, count)]
+        x = self.uop.pad(pads)
+        reach = [d * (k - 1) + 1 for d, k in zip(dilations, kernel, strict=True)]
+        if any(size < needed for size, needed in zip(x.shape[2:], reach, strict=True)):
+            raise ShapeError(f"conv: weight {weight.shape} does not fit into input {self.shape} "
+                             f"with padding {padding} and dilation {dilation}")
+        x, w, result = widened_operands(x, weight.uop, None if dtype is None else to_dtype(dtype))
+        batch, out_channels = x.shape[0], weight.shape[0]
+        inner, outer = weight.shape[1], out_channels // groups
+        # axes: batch, group, out in group, in in group, *positions, *kernel
+        x = x.reshape((batch, groups, 1, inner, *x.shape[2:], *(1 for _ in kernel)))
+        x = x.expand((batch, groups, outer, *x.shape[3:]))
+        for axis in range(count):
+            position = 4 + axis
+            x = windowed(
+                x, position, position + count, kernel[axis], strides[axis], dilations[axis]
+            )
+        w = w.reshape((1, groups, outer, inner, *(1 for _ in kernel), *kernel))
+        summed = (3, *range(4 + count, 4 + 2 * count))
+        total = sum_of_products(x, w, summed)
+        positions = total.shape[4 : 4 + count]
+        out = self._from_uop(total.reshape((batch, out_channels, *positions)).cast(result))
+        return out if bias is None else out.add(bias.reshape((1, -1, *(1 for _ in kernel))))
+
+    def conv_transpose2d(
+        self,
+        weight: Self,
+        bias: Self | None = None,
+        groups: int = 1,
+        stride: Sizes = 1,
+        dilation: Sizes = 1,
+        padding: Sizes = 0,
+        output_padding: Sizes = 0,
+    ) -> Self:
+        """The transpose of `conv2d` as a map from its output to its input.
+
+        Args:
+            weight: shape `(in channels, out channels / groups, *kernel)`.
+            bias: shape `(out channels,)`.
+            groups, stride, dilation: as in `conv2d`.
+            padding: what the convolution padded, cut off here.
+            output_padding: added at the end of each axis.
+
+        Raises:
+            ShapeError: channels or axes do not fit; names both shapes.
+        """
+        count = self._check_convolution(weight, groups, 0)
+        kernel = weight.shape[2:]
+        strides = per_axis(stride, count, "stride")
+        dilations = per_axis(dilation, count, "dilation")
+        extra = per_axis(output_padding, count, "output_padding")
+        cuts = padding_pairs(padding, count)
+        x, w, result = widened_operands(self.uop, weight.uop, None)
+        batch, outer, inner = x.shape[0], weight.shape[1], weight.shape[0] // groups
+        # axes: batch, group, in in group, out in group, *positions, *kernel
+        x = x.reshape((batch, groups, inner, 1, *x.shape[2:], *(1 for _ in kernel)))
+        w = w.reshape((1, groups, inner, outer, *(1 for _ in kernel), *kernel))
+        shape = (batch, groups, inner, outer, *self.shape[2:], *kernel)
+        spread = x.expand(shape) * w.expand(shape)
+        for axis in range(count):
+            position = 4 + axis
+            size = (shape[position] - 1) * strides[axis] + dilations[axis] * (kernel[axis] - 1) + 1
+            arg = SkewArg(position, position + count, strides[axis], dilations[axis], size)
+            spread = UOp(Ops.UNSKEW, spread.dtype, (spread,), arg)
+        total = reduced(spread, Ops.ADD, (2, *range(4 + count, 4 + 2 * count)))
+        full = total.reshape((batch, groups * outer, *total.shape[4 : 4 + count]))
+        after = [(0, more) for more in extra]
+        out = self._from_uop(full).pad([None, None, *after])
+        bounds = [
+            (before, size - behind)
+            for size, (before, behind) in zip(out.shape[2:], cuts, strict=True)
+        ]
+        out = self._from_uop(out.shrink([None, None, *bounds]).uop.cast(result))
+        return out if bias is None else out.add(bias.reshape((1, -1, *(1 for _ in kernel))))
+
+    def _check_convolution(self, weight: Self, groups: int, channel_axis: int) -> int:
+        """The number of windowed axes.
+
+        Raises:
+            ShapeError: channels or axes do not fit; names both shapes.
+        """
+        count = weight.ndim - 2
+        shapes = f"input {self.shape} and weight {weight.shape}"
+        if self.ndim != weight.ndim or count < 1:
+            raise ShapeError(f"conv: {shapes} must both be (batch or out, channels, *axes)")
+        per_group = weight.shape[channel_axis]
+        expected = per_group * groups if channel_axis == 1 else per_group
+        if self.shape[1] != expected or weight.shape[0] % groups:
+            raise ShapeError(
+                f"conv: {shapes} do not fit: {self.shape[1]} input channels, "
+                f"the weight takes {expected} in {groups} groups"
+            )
+        return count
+
+    # ---- pooling
+
+    def _pooled_windows(
+        self,
+        kernel_size: Sizes,
+        stride: Sizes | None,
+        dilation: Sizes,
+        padding: Sizes,
+        ceil_mode: bool,
+        value: Any,
+    ) -> tuple[UOp, int]:
+        """Windows over the last axes, `(..., *windows, *kernel)`, and how many axes are windowed."""
+        kernel = (kernel_size, kernel_size) if isinstance(kernel_size, int) else tuple(kernel_size)
+        count = len(kernel)
+        if self.ndim < count:
+            raise ShapeError(f"pooling over {count} axes of a tensor of shape {self.shape}")
+        strides = kernel if stride is None else per_axis(stride, count, "stride")
+        dilations = per_axis(dilation, count, "dilation")
+        pads = padding_pairs(padding, count)
+        if ceil_mode:
+            pads = _room_for_last_window(self.shape[-count:], kernel, strides, dilations, pads)
+        lead = self.ndim - count
+        x = self.pad([None] * lead + list(pads), value=value).uop
+        for axis, size in enumerate(kernel):
+            reach = dilations[axis] * (size - 1) + 1
+            if x.shape[lead + axis] < reach:
+                raise ShapeError(
+                    f"pooling: a window of {kernel} does not fit into {self.shape} with padding {padding}"
+                )
+        if strides == kernel and all(d == 1 for d in dilations):
+            return _tiles(x, kernel), count
+        x = x.reshape((*x.shape, *(1 for _ in kernel)))
+        for axis in range(count):
+            position = lead + axis
+            x = windowed(
+                x, position, position + count, kernel[axis], strides[axis], dilations[axis]
+            )
+        return x, count
+
+    def max_pool2d(
+        self,
+        kernel_size: Sizes = (2, 2),
+        stride: Sizes | None = None,
+        dilation: Sizes = 1,
+        padding: Sizes = 0,
+        ceil_mode: bool = False,
+    ) -> Self:
+        """The largest element of each window over the last axes; equal ones share the gradient."""
+        x, count = self._pooled_windows(
+            kernel_size, stride, dilation, padding, ceil_mode, dtypes.min(self.dtype)
+        )
+        op = Ops.OR if self.dtype is dtypes.bool else Ops.MAX
+        total = reduced(x, op, tuple(range(x.ndim - count, x.ndim)))
+        return self._from_uop(total.reshape(total.shape[:-count]))
+
+    def avg_pool2d(
+        self,
+        kernel_size: Sizes = (2, 2),
+        stride: Sizes | None = None,
+        dilation: Sizes = 1,
+        padding: Sizes = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+    ) -> Self:
+        """The mean of each window over the last axes; padding counts as zeros unless told otherwise."""
+
+        def mean_of(source: Self, value_padding: Sizes, with_ceil: bool) -> Self:
+            x, count = source._pooled_windows(
+                kernel_size, stride, dilation, value_padding, with_ceil, 0
+            )
+            return source._from_uop(x).mean(tuple(range(x.ndim - count, x.ndim)))
+
+        padded = padding if isinstance(padding, int) else tuple(padding)
+        plain = padded == 0 or (not isinstance(padded, int) and not any(padded))
+        if (count_include_pad or plain) and not ceil_mode:
+            return mean_of(self, padding, False)
+        inside = self._from_uop(self.uop.const_like(1))
+        if count_include_pad:
+            kernel = (kernel_size,) * 2 if isinstance(kernel_size, int) else kernel_size
+            pairs = padding_pairs(padding, len(kernel))
+            lead: list[tuple[int, int] | None] = [None] * (self.ndim - len(kernel))
+            inside = inside.pad([*lead, *pairs], value=1)
+            return mean_of(self, padding, True).div(mean_of(inside, 0, True))
+        return mean_of(self, padding, ceil_mode).div(mean_of(inside, padding, ceil_mode))
+
+
+def _tiles(x: UOp, kernel: tuple[int, ...]) -> UOp:
+    """Windows that do not overlap: a reshape, what is left over at the end cut off."""
+    lead = x.ndim - len(kernel)
+    counts = [extent // size for extent, size in zip(x.shape[lead:], kernel, strict=True)]
+    bounds = [(0, extent) for extent in x.shape[:lead]]
+    bounds += [(0, count * size) for count, size in zip(counts, kernel, strict=True)]
+    split = [part for pair in zip(counts, kernel, strict=True) for part in pair]
+    tiled = x.shrink(bounds).reshape((*x.shape[:lead], *split))
+    windows = [lead + 2 * k for k in range(len(kernel))]
+    return tiled.permute([*range(lead), *windows, *(axis + 1 for axis in windows)])
+
+
+def _room_for_last_window(
+    extents: Sequence[int],
+    kernel: Sequence[int],
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    pads: Sequence[tuple[int, int]],
+) -> list[tuple[int, int]]:
+    """Padding with enough at the end that a last, partial window counts, if it begins inside."""
+    result = []
+    for extent, size, stride, dilation, (before, after) in zip(
+        extents, kernel, strides, dilations, pads, strict=True
+    ):
+        reach = dilation * (size - 1) + 1
+        windows = -(-(extent + before + after - reach) // stride) + 1
+        if (windows - 1) * stride >= extent + before:
+            windows -= 1
+        missing = (windows - 1) * stride + reach - (extent + before + after)
+        result.append((before, after + max(0, missing)))
+    return result
