@@ -125,7 +125,9 @@ def linearize(
 def _convert(node: UOp, builder: _Builder) -> None:
     match node.op:
         case Ops.SINK:
-            return
+            for source in node.src:
+                if source.op is Ops.STORE:  # a kernel that stores one element has no loop to END
+                    builder.new[source] = builder.add(_rebuilt(source, builder))
         case Ops.REDUCE:
             _convert_reduce(node, builder)
         case Ops.GETTUPLE:
@@ -135,7 +137,7 @@ def _convert(node: UOp, builder: _Builder) -> None:
         case Ops.END:
             _convert_end(node, builder)
         case Ops.STORE | Ops.TUPLE:
-            # placed by its END, in the innermost loop
+            # placed by its END, in the innermost loop, or by the SINK
             return
         case _:
             at_least = None
