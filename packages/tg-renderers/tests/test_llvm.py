@@ -254,6 +254,13 @@ def test_rendering_loads_no_llvmlite() -> None:
     assert done.stdout.strip() == "[]", done.stderr
 
 
+def test_float16_is_offered_only_where_the_cpu_converts_it() -> None:
+    old = LLVMRenderer(Target("CPU", "LLVM", "x86_64,x86-64-v2")).capabilities
+    new = LLVMRenderer(WIDE).capabilities
+    assert dtypes.float16 not in old.dtypes
+    assert dtypes.float16 in new.dtypes
+
+
 def test_cache_keys_tell_targets_and_options_apart() -> None:
     narrow = Target("CPU", "LLVM", "x86_64,x86-64-v3")
     assert LLVMRenderer(WIDE).cachekey != LLVMRenderer(narrow).cachekey

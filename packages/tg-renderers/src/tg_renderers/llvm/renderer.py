@@ -43,9 +43,10 @@ class LLVMRenderer(Renderer):
     @cached_property
     def capabilities(self) -> TargetCapabilities:
         """Vectors of the CPU's width, threads, no launch grid."""
+        absent = frozenset() if self._cpu.converts_float16 else frozenset({dtypes.float16})
         return TargetCapabilities(
             ops=NATIVE_OPS,
-            dtypes=frozenset(dtypes.all),
+            dtypes=frozenset(dtypes.all) - absent,
             vector_bits=self._cpu.vector_bits,
             vector_registers=self._cpu.vector_registers,
             has_threads=True,

@@ -43,6 +43,8 @@ class CpuFacts:
         vector_registers: how many there are.
         l1_bytes: first level data cache of a core.
         l2_bytes: second level cache of a core.
+        converts_float16: whether there are instructions for float16 to float32 and back; without
+            them LLVM calls library functions that no object may rely on.
         fingerprint: differs between CPUs for which different code may be made.
     """
 
@@ -51,6 +53,7 @@ class CpuFacts:
     vector_registers: int
     l1_bytes: int
     l2_bytes: int
+    converts_float16: bool
     fingerprint: str
 
 
@@ -79,7 +82,8 @@ def cpu_facts(target: Target) -> CpuFacts:
         features = hashlib.sha256(" ".join(sorted(host.features)).encode()).hexdigest()[:12]
         fingerprint = f"{arch}/{host.model}/{features}"
     registers = 0 if bits == 0 else 16 if arch.family == "x86_64" and bits < 512 else 32
-    return CpuFacts(arch, bits, registers, caches.l1, caches.l2, fingerprint)
+    float16 = _converts_float16(arch, bits, host if native else None)
+    return CpuFacts(arch, bits, registers, caches.l1, caches.l2, float16, fingerprint)
 
 
 def _vector_bits(arch: CpuArch, host: HostCpu | None) -> int:
@@ -98,3 +102,13 @@ def _vector_bits(arch: CpuArch, host: HostCpu | None) -> int:
     if {"avx", "avx2"} & set(arch.disabled):
         bits = min(bits, 128)
     return bits
+
+
+def _converts_float16(arch: CpuArch, vector_bits: int, host: HostCpu | None) -> bool:
+    if arch.family != "x86_64":
+        return arch.family == "arm64"
+    if "f16c" in arch.enabled or "f16c" in arch.disabled:
+        return "f16c" in arch.enabled
+    if host is not None:
+        return "f16c" in host.features
+    return vector_bits >= 256  # F16C came between AVX and AVX2, and every type listed here has it
