@@ -52,6 +52,7 @@ OPS = {
     Ops.SUB: lambda x, y: x - y,
     Ops.MUL: lambda x, y: x * y,
     Ops.FDIV: lambda x, y: x / y,
+    Ops.MAX: np.maximum,
     Ops.NEG: lambda x: -x,
     Ops.AND: lambda x, y: x & y,
     Ops.OR: lambda x, y: x | y,
