@@ -11,6 +11,7 @@ import pytest
 from tg_ir.dtype import DType, dtypes
 from tg_ir.graph.evaluate import run_kernel_graph
 from tg_ir.graph.ops import GroupOp, Ops
+from tg_ir.graph.spec import kernel_graph, verify
 from tg_ir.graph.uop import UOp
 
 from tg_codegen.schedule import Schedule, create_schedule
@@ -90,6 +91,9 @@ class World:
 
     def schedule(self, *values: UOp, pinned: tuple[UOp, ...] = ()) -> Schedule:
         self.last = create_schedule(UOp.sink(*values), pinned)
+        for call in self.last.linear.src:
+            if call.arg.kind == "kernel":
+                verify(call.src[0], kernel_graph)
         return self.last
 
     def run(self, *values: UOp, pinned: tuple[UOp, ...] = ()) -> list[Array]:

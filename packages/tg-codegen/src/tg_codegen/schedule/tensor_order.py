@@ -12,6 +12,7 @@ from tg_ir.graph.uop import UOp
 
 TRANSPARENT = frozenset({Ops.DETACH, Ops.REALIZED})
 LEAVES = frozenset({Ops.BUFFER, Ops.CONST, Ops.BIND, Ops.DEFINE_VAR, Ops.IOTA})
+STORED = frozenset({Ops.CONTIGUOUS, Ops.COPY})
 # A value that is one of these over storage can be read in place: no kernel makes it.
 ADDRESSING = frozenset(
     {Ops.RESHAPE, Ops.EXPAND, Ops.PERMUTE, Ops.SHRINK, Ops.FLIP, Ops.SKEW, *TRANSPARENT}
@@ -24,6 +25,9 @@ def value_sources(node: UOp) -> tuple[UOp, ...]:
     """The sources of `node` whose elements it reads."""
     if node.op in _FIRST_ONLY:
         return node.src[:1]
+    if node.op is Ops.FUNCTION:
+        # the PARAMs of its body mean something only inside
+        return node.src[1:]
     return _NO_SOURCES if node.op in LEAVES else node.src
 
 
