@@ -47,11 +47,13 @@ class Spec:
     name: of the stage, as in "tensor graph".
     ops: the rule of each op that the stage may contain.
     whole: checks of the whole graph, given its nodes with sources first (a linear kernel: in its order).
+    enters: the ops whose sources belong to this stage; None means all.
     """
 
     name: str
     ops: Mapping[Ops, OpRule]
     whole: tuple[Callable[[Sequence[UOp]], Fault | None], ...] = ()
+    enters: frozenset[Ops] | None = None
 
 
 def verify(graph: UOp | Sequence[UOp], spec: Spec) -> None:
@@ -60,7 +62,7 @@ def verify(graph: UOp | Sequence[UOp], spec: Spec) -> None:
     Raises:
         VerificationError: the first fault, with the nodes around it.
     """
-    nodes: Sequence[UOp] = list(toposort((graph,))) if isinstance(graph, UOp) else tuple(graph)
+    nodes = _nodes_of(graph, spec)
     fault = _first_fault(nodes, spec)
     if fault is None:
         return
@@ -68,6 +70,20 @@ def verify(graph: UOp | Sequence[UOp], spec: Spec) -> None:
     raise VerificationError(
         f"{spec.name}: {fault.node.op.name}: {fault.message}\n{neighbourhood(fault.node, users)}"
     )
+
+
+def _nodes_of(graph: UOp | Sequence[UOp], spec: Spec) -> Sequence[UOp]:
+    if not isinstance(graph, UOp):
+        return tuple(graph)
+    entered = spec.enters
+    if entered is None:
+        return tuple(toposort((graph,)))
+    return tuple(toposort((graph,), lambda node: node.op in entered))
+
+
+def first_fault(graph: UOp | Sequence[UOp], spec: Spec) -> Fault | None:
+    """The first fault of `graph`, None if there is none; for specs that hold graphs of another stage."""
+    return _first_fault(_nodes_of(graph, spec), spec)
 
 
 def is_valid(graph: UOp | Sequence[UOp], spec: Spec) -> bool:

@@ -1,8 +1,12 @@
-"""The spec of the tensor graph: what the frontend hands to the scheduler. Every value has a shape; nothing has a loop."""
+"""The spec of the tensor graph: what the frontend hands to the scheduler. Every value has a shape; nothing has a loop.
+
+Any version may be read, overwritten or not, and may even be overwritten twice: the scheduler orders and copies, and
+`schedule_rules` checks that it did.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from tg_ir.dtype import dtypes
 from tg_ir.graph.ops import (
@@ -16,8 +20,8 @@ from tg_ir.graph.ops import (
     SkewArg,
     VarArg,
 )
-from tg_ir.graph.shape import same_extent, same_shape
-from tg_ir.graph.spec.model import Fault, OpRule, Spec
+from tg_ir.graph.shape import same_shape
+from tg_ir.graph.spec.model import OpRule, Spec
 from tg_ir.graph.spec.value_rules import (
     CONST_RULE,
     NO_ARG,
@@ -268,25 +272,6 @@ def _custom_has_results(node: UOp) -> str | None:
     return None if node.arg.results else "has at least one result"
 
 
-# ---- the whole graph
-
-
-def one_next_version(nodes: Sequence[UOp]) -> Fault | None:
-    """A version is followed by one other: two writes to one version would each overwrite what the other keeps."""
-    followers: dict[UOp, UOp] = {}
-    for node in nodes:
-        if node.op is not Ops.AFTER or len(node.src) < 2:
-            continue
-        earlier = followers.setdefault(node.src[0], node)
-        if earlier is not node:
-            return Fault(
-                node,
-                "this version was overwritten by another AFTER already, and is still used; "
-                "the second write must name the version that the first one made",
-            )
-    return None
-
-
 _SHAPED: tuple[Callable[[UOp], str | None], ...] = (has_shape, is_scalar_typed)
 _MOVED = (same_dtype_as_first, _sizes_are_indices)
 
@@ -323,5 +308,4 @@ tensor_graph = Spec(
         Ops.CUSTOM: OpRule(0, None, CustomArg, (_custom_has_results,)),
         Ops.SINK: OpRule(0, None, object, (is_void,)),
     },
-    (one_next_version,),
 )
