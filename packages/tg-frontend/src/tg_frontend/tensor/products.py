@@ -1,4 +1,4 @@
-"""Sums of products: matmul, linear, einsum, attention.
+"""Sums of products: matmul, linear, einsum; triangles.
 
 Operands are widened to the accumulator dtype before they are multiplied, summed there and rounded once. The
 graph is a product of two expanded views and one REDUCE_AXIS, which the scheduler knows as a contraction.
@@ -6,7 +6,6 @@ graph is a product of two expanded views and one REDUCE_AXIS, which the schedule
 
 from __future__ import annotations
 
-import math
 from typing import Self
 
 from tg_ir.dtype import DType, dtypes, least_upper_dtype, sum_accumulator, to_dtype
@@ -15,7 +14,7 @@ from tg_ir.graph import Ops
 from tg_ir.graph import same_extent
 from tg_ir.graph import UOp
 
-from tg_frontend.nodes.broadcasting import broadcast_shape, broadcast_to, filled
+from tg_frontend.nodes.broadcasting import broadcast_shape, broadcast_to
 from tg_frontend.tensor.reduction import reduced
 from tg_frontend.tensor.scanning import Scanning
 
@@ -124,47 +123,6 @@ class Products(Scanning):
         total = reduced(product, Ops.ADD, tuple(range(len(output), len(order))))
         return cls._from_uop(total.reshape(shape[: len(output)]).cast(wanted or common))
 
-    def scaled_dot_product_attention(
-        self,
-        key: Self,
-        value: Self,
-        attn_mask: Self | None = None,
-        dropout_p: float = 0.0,
-        is_causal: bool = False,
-        enable_gqa: bool = False,
-    ) -> Self:
-        """Softmax of `self @ key.T / sqrt(d)`, masked, times `value`.
-
-        Args:
-            key: shape `(..., keys, d)`, where this is `(..., queries, d)`.
-            value: shape `(..., keys, e)`.
-            attn_mask: bool (false: not attended) or added to the scores.
-            dropout_p: probability of dropping a weight while training.
-            is_causal: attend only to keys not after the query.
-            enable_gqa: repeat the heads of key and value to those of the query.
-
-        Raises:
-            ValueError: both `is_causal` and `attn_mask`.
-        """
-        if enable_gqa:
-            heads = self.shape[-3]
-            key = key.repeat_interleave(heads // key.shape[-3], dim=-3)
-            value = value.repeat_interleave(heads // value.shape[-3], dim=-3)
-        accumulator = sum_accumulator(least_upper_dtype(self.dtype, key.dtype))
-        scores = self.matmul(key.transpose(-2, -1), dtype=accumulator)
-        scores = scores.div(math.sqrt(self.shape[-1]))
-        if is_causal:
-            if attn_mask is not None:
-                raise ValueError("attention: give attn_mask or is_causal, not both")
-            ones = self._from_uop(filled(dtypes.bool, True, scores.shape[-2:]))
-            attn_mask = ones.tril()
-        if attn_mask is not None:
-            if attn_mask.dtype is dtypes.bool:
-                attn_mask = attn_mask.where(0.0, -math.inf)
-            scores = scores.add(attn_mask)
-        weights = scores.softmax(-1).cast(self.dtype).dropout(dropout_p)
-        return weights.matmul(value)
-
     def tril(self, diagonal: int = 0) -> Self:
         """The lower triangle of the last two axes, zeros above."""
         return self._triangle(diagonal, lower=True)
@@ -183,10 +141,6 @@ class Products(Scanning):
         limit = row + (diagonal + 1 if lower else diagonal)
         kept = column < limit if lower else (column < limit).logical_not()
         return self._from_uop(kept).where(self, 0)
-
-    def dropout(self, p: float = 0.5) -> Self:
-        """While `Tensor.training`, zeros with probability `p` and the rest scaled up."""
-        raise NotImplementedError("given by the class that draws random numbers")
 
 
 def positions_of(shape: tuple[object, ...], axis: int) -> UOp:

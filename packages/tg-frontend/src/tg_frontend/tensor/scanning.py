@@ -67,7 +67,7 @@ class Scanning(Reduction):
         self._refuse_empty("argmax" if largest else "argmin", number)
         places = positions(x.shape, number, _POSITION)
         arg = ReduceArg(first_extreme(x.dtype, largest), (number,))
-        both = UOp(Ops.REDUCE_AXIS, dtypes.void, (x.uop, places), arg)
+        both = UOp(Ops.REDUCE_AXIS, x.dtype, (x.uop, places), arg)
         return self._finish(both.get_tuple(1, _POSITION), (number,), keepdim)
 
     def _scan(self, op: Ops, axis: int) -> Self:

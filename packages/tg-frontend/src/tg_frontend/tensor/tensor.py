@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from tg_frontend.tensor.creation import Creation
+from tg_frontend.tensor.networks import Networks
 
 
-class Tensor(Creation):
+class Tensor(Networks):
     """A value of one dtype and shape on one device, computed when it is asked for."""
 
     __slots__ = ()

@@ -1,0 +1,271 @@
+"""What layers are made of: normalisation, dropout, attention, losses."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Self
+
+from tg_ir.dtype import dtypes, least_upper_dtype, sum_accumulator
+from tg_ir.errors import ShapeError
+
+from tg_frontend.nodes.broadcasting import filled, resolve_axes
+from tg_frontend.tensor.core import Operand, TensorCore
+from tg_frontend.tensor.random import Random
+
+
+@contextmanager
+def training_mode(mode: bool) -> Iterator[None]:
+    """`Tensor.training` set for a while."""
+    before = TensorCore.training
+    TensorCore.training = mode
+    try:
+        yield
+    finally:
+        TensorCore.training = before
+
+
+class Networks(Random):
+    """Normalisation, dropout, attention, losses."""
+
+    __slots__ = ()
+
+    # ---- normalisation
+
+    def batchnorm(
+        self,
+        weight: Self | None,
+        bias: Self | None,
+        mean: Self,
+        invstd: Self,
+        axis: int | Sequence[int] = 1,
+    ) -> Self:
+        """`(self - mean) * invstd * weight + bias`, the four given along `axis`."""
+        axes = resolve_axes(axis, self.ndim)
+        shape = tuple(extent if k in axes else 1 for k, extent in enumerate(self.shape))
+        scale = invstd.reshape(shape) if invstd.ndim == len(axes) else invstd
+        if weight is not None:
+            scale = scale.mul(weight.reshape(shape))
+        result = self.sub(mean.reshape(shape)).mul(scale)
+        return result if bias is None else result.add(bias.reshape(shape))
+
+    def layernorm(self, axis: int | Sequence[int] = -1, eps: float = 1e-5) -> Self:
+        """Zero mean and unit variance along the axes."""
+        x = self._statistics_operand()
+        centred = x.sub(x.mean(axis, keepdim=True))
+        variance = centred.square().mean(axis, keepdim=True)
+        return self._statistics_result(centred.mul(variance.add(eps).rsqrt()))
+
+    def normalize(self, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Self:
+        """Divided by the p-norm along an axis."""
+        return self.div(self.norm(p, dim, keepdim=True).maximum(eps))
+
+    # ---- dropout
+
+    @staticmethod
+    def train(mode: bool = True) -> object:
+        """A context (and decorator) in which `Tensor.training` is `mode`."""
+        return training_mode(mode)
+
+    def dropout(self, p: float = 0.5) -> Self:
+        """While `Tensor.training`, zeros with probability `p` and the rest scaled up.
+
+        Raises:
+            ValueError: `p` is no probability.
+        """
+        if not 0 <= p <= 1:
+            raise ValueError(f"dropout: p is a probability from 0 to 1, got {p}")
+        if not TensorCore.training or p == 0:
+            return self
+        if p == 1:
+            return self.mul(0)
+        kept = self.rand_like(dtype=dtypes.float32).ge(p)
+        return kept.where(self.mul(1 / (1 - p)), 0)
+
+    # ---- attention
+
+    def scaled_dot_product_attention(
+        self,
+        key: Self,
+        value: Self,
+        attn_mask: Self | None = None,
+        dropout_p: float = 0.0,
+        is_causal: bool = False,
+        enable_gqa: bool = False,
+    ) -> Self:
+        """Softmax of `self @ key.T / sqrt(d)`, masked, times `value`.
+
+        Args:
+            key: shape `(..., keys, d)`, where this is `(..., queries, d)`.
+            value: shape `(..., keys, e)`.
+            attn_mask: bool (false: not attended) or added to the scores.
+            dropout_p: probability of dropping a weight while training.
+            is_causal: attend only to keys not after the query.
+            enable_gqa: repeat the heads of key and value to those of the query.
+
+        Raises:
+            ValueError: both `is_causal` and `attn_mask`.
+        """
+        if enable_gqa:
+            heads = self.shape[-3]
+            key = key.repeat_interleave(heads // key.shape[-3], dim=-3)
+            value = value.repeat_interleave(heads // value.shape[-3], dim=-3)
+        accumulator = sum_accumulator(least_upper_dtype(self.dtype, key.dtype))
+        scores = self.matmul(key.transpose(-2, -1), dtype=accumulator)
+        scores = scores.div(math.sqrt(self.shape[-1]))
+        if is_causal:
+            if attn_mask is not None:
+                raise ValueError("attention: give attn_mask or is_causal, not both")
+            attn_mask = self._from_uop(filled(dtypes.bool, True, scores.shape[-2:])).tril()
+        if attn_mask is not None and attn_mask.dtype is dtypes.bool:
+            scores = attn_mask.where(scores, -math.inf)
+        elif attn_mask is not None:
+            scores = scores.add(attn_mask)
+        weights = scores.softmax(-1).cast(self.dtype).dropout(dropout_p)
+        return weights.matmul(value)
+
+    # ---- losses
+
+    def _reduced_loss(self, reduction: str, count: Self | None = None) -> Self:
+        """The losses of all items: each, their sum, or their mean over `count`."""
+        if reduction == "none":
+            return self
+        if reduction == "sum":
+            return self.sum()
+        if reduction == "mean":
+            return self.mean() if count is None else self.sum().div(count)
+        raise ValueError(f"reduction is 'mean', 'sum' or 'none', got {reduction!r}")
+
+    def cross_entropy(
+        self, Y: Self, reduction: str = "mean", label_smoothing: float = 0.0  # noqa: N803
+    ) -> Self:
+        """Cross entropy of logits along axis 1 and classes, given as numbers or as probabilities.
+
+        Args:
+            Y: class numbers of this shape without axis 1, or probabilities of this shape.
+            reduction: "mean", "sum" or "none".
+            label_smoothing: part of the probability that is spread over all classes.
+
+        Raises:
+            ShapeError: `Y` has neither shape.
+        """
+        self._check_smoothing(label_smoothing)
+        axis = 1 if self.ndim > 1 else 0
+        classes = self.shape[axis]
+        if Y.shape == self.shape:
+            probabilities = Y
+        elif Y.shape == self.shape[:axis] + self.shape[axis + 1 :]:
+            probabilities = Y._classes_along(axis, classes).cast(dtypes.float32)
+        else:
+            raise ShapeError(f"cross_entropy: logits {self.shape} and targets {Y.shape} do not fit")
+        if label_smoothing:
+            spread = label_smoothing / classes
+            probabilities = probabilities.mul(1 - label_smoothing).add(spread)
+        losses = self.log_softmax(axis).mul(probabilities).sum(axis).neg()
+        return losses._reduced_loss(reduction)
+
+    def _classes_along(self, axis: int, classes: int) -> Self:
+        """One-hot, the classes as a new axis at `axis`."""
+        mask = self._from_uop(self._one_hot_mask(classes))
+        order = list(range(self.ndim))
+        order.insert(axis, self.ndim)
+        return mask.permute(order)
+
+    @staticmethod
+    def _check_smoothing(label_smoothing: float) -> None:
+        if not 0 <= label_smoothing <= 1:
+            raise ValueError(f"label_smoothing is from 0 to 1, got {label_smoothing}")
+
+    def sparse_categorical_crossentropy(
+        self,
+        Y: Self,  # noqa: N803
+        ignore_index: int = -1,
+        label_smoothing: float = 0.0,
+        reduction: str = "mean",
+    ) -> Self:
+        """Cross entropy of logits along the last axis and class numbers.
+
+        Args:
+            Y: class numbers, of this shape without the last axis.
+            ignore_index: items of this class do not count.
+            label_smoothing: part of the probability that is spread over all classes.
+            reduction: "mean" (over the items that count), "sum" or "none".
+
+        Raises:
+            ShapeError: `Y` has another shape.
+        """
+        self._check_smoothing(label_smoothing)
+        if Y.shape != self.shape[:-1]:
+            raise ShapeError(
+                f"sparse_categorical_crossentropy: logits {self.shape} need targets of shape "
+                f"{self.shape[:-1]}, got {Y.shape}"
+            )
+        log_probabilities = self.log_softmax(-1)
+        hit = self._from_uop(Y._one_hot_mask(self.shape[-1]))
+        of_class = hit.where(log_probabilities, 0).sum(-1)
+        if label_smoothing:
+            everywhere = log_probabilities.mean(-1)
+            of_class = of_class.mul(1 - label_smoothing).add(everywhere.mul(label_smoothing))
+        counts = Y.ne(ignore_index)
+        losses = counts.where(of_class.neg(), 0)
+        return losses._reduced_loss(reduction, counts.sum().cast(losses.dtype))
+
+    def nll_loss(
+        self,
+        Y: Self,  # noqa: N803
+        weight: Self | None = None,
+        ignore_index: int | None = None,
+        reduction: str = "mean",
+    ) -> Self:
+        """Negative log likelihood of class numbers, this being log probabilities along axis 1.
+
+        Args:
+            Y: class numbers, of this shape without axis 1.
+            weight: of each class.
+            ignore_index: items of this class do not count.
+            reduction: "mean" (weighted), "sum" or "none".
+        """
+        classes = self.shape[1]
+        hit = Y._classes_along(1, classes)
+        of_class = hit.where(self, 0).sum(1).neg()
+        weights = Y.ne(-1).where(1.0, 1.0) if weight is None else _class_weights(Y, weight)
+        if ignore_index is not None:
+            weights = Y.ne(ignore_index).where(weights, 0)
+        return of_class.mul(weights)._reduced_loss(reduction, weights.sum())
+
+    def binary_crossentropy(self, Y: Operand, reduction: str = "mean") -> Self:  # noqa: N803
+        """Binary cross entropy of probabilities and targets from 0 to 1."""
+        target = self._from_uop(self._operand_uop(Y))
+        losses = target.mul(self.log()).add(target.neg().add(1).mul(self.neg().add(1).log()))
+        return losses.neg()._reduced_loss(reduction)
+
+    def binary_crossentropy_logits(
+        self,
+        Y: Operand,  # noqa: N803
+        reduction: str = "mean",
+        pos_weight: Self | None = None,
+    ) -> Self:
+        """Binary cross entropy of logits and targets from 0 to 1, without overflow.
+
+        Args:
+            Y: targets.
+            reduction: "mean", "sum" or "none".
+            pos_weight: weight of positive targets, one a class.
+        """
+        target = self._from_uop(self._operand_uop(Y))
+        positive = self.logsigmoid().mul(target)
+        if pos_weight is not None:
+            positive = positive.mul(pos_weight)
+        negative = self.neg().logsigmoid().mul(target.neg().add(1))
+        return positive.add(negative).neg()._reduced_loss(reduction)
+
+    def mse_loss(self, target: Self, reduction: str = "mean") -> Self:
+        """The square of the difference."""
+        return self.sub(target).square()._reduced_loss(reduction)
+
+
+def _class_weights(classes: Networks, weight: Networks) -> Networks:
+    hit = classes._from_uop(classes._one_hot_mask(weight.shape[0]))
+    return hit.where(weight, 0).sum(-1)
+
