@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -105,8 +105,13 @@ class TinyGraph(DeviceGraph[Memory]):
     made: list[TinyGraph] = []
 
     def __init__(
-        self, device: Compiled[Any], launches: Sequence[GraphLaunch], handles: Sequence[Memory]
+        self,
+        device: Compiled[Any],
+        launches: Sequence[GraphLaunch],
+        handles: Sequence[Memory],
+        support: Mapping[str, Program[Any]],
     ) -> None:
+        self.support = support
         self.launches = list(launches)
         self.handles = list(handles)
         self.runs = 0

@@ -6,6 +6,7 @@ import gc
 import weakref
 from array import array
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import pytest
 from tg_ir import GlobalCounters
@@ -307,3 +308,13 @@ def test_single_launches_follow_inputs_that_only_the_graph_saw(add_kernel: TinyE
         with Context(DEBUG=debug):
             executor.run([source, out], {"n": COUNT})
         assert values_of(out) == [4 * x for x in values_of(source)]
+
+
+def test_kernels_that_no_step_launches_support_the_graph(
+    add_kernel: TinyELF, fill_kernel: TinyELF, graphs: list[object]
+) -> None:
+    program = doubling(add_kernel, "GRAPHED")
+    executor = Executor(replace(program, kernels=(*program.kernels, fill_kernel)))
+    for _ in range(2):
+        executor.run([ints([0] * COUNT, "GRAPHED"), ints([0] * COUNT, "GRAPHED")], {"n": 1})
+    assert list(graphs[0].support) == ["fill"]  # type: ignore[attr-defined]

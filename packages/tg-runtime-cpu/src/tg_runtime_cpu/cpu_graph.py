@@ -1,93 +1,147 @@
-"""Many launches as one: arguments laid out once in two flat tables, then only called.
+"""Many launches as one: arguments laid out once in flat tables, then walked.
 
-The tables are what a native walker needs as well: a row of addresses and a row of integers for
-each launch.
+With a native walker among the support kernels a run is one native call on every worker, with a
+barrier after each launch. Without one, Python walks the launches. `docs/reference/cpu-walker.md`
+has the layout.
 """
 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
-from dataclasses import dataclass
+import struct
+from collections.abc import Mapping, Sequence
 from time import perf_counter
 from typing import Any
 
-from tg_ir.device import Compiled, DeviceGraph, GraphLaunch, LaunchSize
+from tg_ir.device import Compiled, DeviceGraph, GraphLaunch, LaunchSize, Program
 
-from tg_runtime_cpu.cpu_program import CPUProgram
+from tg_runtime_cpu.cpu_program import CPUProgram, ThreadingChoice
 from tg_runtime_cpu.host_allocator import HostMemory
+from tg_runtime_cpu.thread_pool import thread_count, thread_pool
 
+WALKER = "tg_walker"
+"""Name of the support kernel that walks a table."""
+
+# A row: address of the kernel, of its buffer table, of its integers, and the extent of its THREAD
+# axis.
+_COLUMNS = 4
+_EXTENT_COLUMN = 3
 _WORD = 8
 
-
-@dataclass(slots=True)
-class _Row:
-    """One launch: its program, where its rows lie, and its extent."""
-
-    program: CPUProgram
-    table: int  # address of its first buffer address
-    vals: int  # address of its first integer
-    first_val: int  # index of its first integer
-    extent: int
+# Ctrl-C is seen between slices; waking the workers for each costs about 0.1 ms.
+_SLICE_SECONDS = 0.1
 
 
 class CPUGraph(DeviceGraph[HostMemory]):
-    """A launch table that Python walks.
+    """A launch table.
 
     Args:
         device: the CPU device; kept for the signature that all graphs share.
         launches: what to run, in order; programs must be the CPU's.
         handles: the first memory of every slot.
+        support: kernels of the program that no step launches; `WALKER` is used if it is there.
     """
 
     def __init__(
-        self, device: Compiled[Any], launches: Sequence[GraphLaunch], handles: Sequence[HostMemory]
+        self,
+        device: Compiled[Any],
+        launches: Sequence[GraphLaunch],
+        handles: Sequence[HostMemory],
+        support: Mapping[str, Program[Any]],
     ) -> None:
         """Lay the tables out."""
+        walker = support.get(WALKER)
+        self._walker = walker if isinstance(walker, CPUProgram) else None
+        self._programs = [_as_cpu_program(launch.program) for launch in launches]
         self._addresses = (
             ctypes.c_uint64 * max(sum(len(launch.slots) for launch in launches), 1)
         )()
         self._vals = (ctypes.c_int64 * max(sum(len(launch.vals) for launch in launches), 1))()
+        self._rows = (ctypes.c_int64 * max(_COLUMNS * len(launches), 1))()
+        self._barrier = (ctypes.c_int64 * 16)()  # one counter, alone in its cache line
         self._uses: dict[int, list[int]] = {}
-        self._rows: list[_Row] = []
+        self._first_val: list[int] = []
+        self._seconds = 0.0
+        self._has_parallel_row = False
+        self._choice = ThreadingChoice()
+        self._fill_rows(launches)
+        for slot in self._uses:
+            self.set_handle(slot, handles[slot])
+        self._walker_buffers = struct.pack(
+            "2Q", ctypes.addressof(self._rows), ctypes.addressof(self._barrier)
+        )
+
+    def _fill_rows(self, launches: Sequence[GraphLaunch]) -> None:
         next_address = 0
         next_val = 0
-        for launch in launches:
-            if not isinstance(launch.program, CPUProgram):
-                raise TypeError(
-                    f"a CPU graph runs CPU programs, got {type(launch.program).__name__}"
-                )
+        for number, (launch, program) in enumerate(zip(launches, self._programs, strict=True)):
             for position, slot in enumerate(launch.slots, next_address):
                 self._uses.setdefault(slot, []).append(position)
-            self._rows.append(
-                _Row(
-                    program=launch.program,
-                    table=ctypes.addressof(self._addresses) + next_address * _WORD,
-                    vals=ctypes.addressof(self._vals) + next_val * _WORD,
-                    first_val=next_val,
-                    extent=launch.global_size[0],
-                )
-            )
-            self._vals[next_val : next_val + len(launch.vals)] = list(launch.vals)
+            self._first_val.append(next_val)
+            self._rows[_COLUMNS * number : _COLUMNS * number + _EXTENT_COLUMN] = [
+                program.entry,
+                ctypes.addressof(self._addresses) + next_address * _WORD,
+                ctypes.addressof(self._vals) + next_val * _WORD,
+            ]
+            self.set_sizes(number, launch.global_size, launch.vals)
             next_address += len(launch.slots)
             next_val += len(launch.vals)
-        for slot, handle in enumerate(handles):
-            self.set_handle(slot, handle)
 
     def set_handle(self, slot: int, handle: HostMemory) -> None:
         """Use this memory for `slot` from the next run on."""
-        for position in self._uses.get(slot, ()):
+        for position in self._uses[slot]:
             self._addresses[position] = handle.address
 
     def set_sizes(self, index: int, global_size: LaunchSize, vals: tuple[int, ...]) -> None:
         """Change the extent and the integers of the launch at `index`."""
-        row = self._rows[index]
-        row.extent = global_size[0]
-        self._vals[row.first_val : row.first_val + len(vals)] = list(vals)
+        self._rows[_COLUMNS * index + _EXTENT_COLUMN] = global_size[0]
+        self._has_parallel_row = self._has_parallel_row or global_size[0] > 1
+        first = self._first_val[index]
+        self._vals[first : first + len(vals)] = list(vals)
 
     def run(self, wait: bool = False) -> float | None:
         """Run every launch in order; return the seconds it took if `wait`."""
         started = perf_counter()
-        for row in self._rows:
-            row.program.launch(row.table, row.vals, row.extent)
-        return perf_counter() - started if wait else None
+        if self._walker is None:
+            self._walk_in_python()
+        else:
+            self._walk_natively(self._walker)
+        self._seconds = perf_counter() - started
+        return self._seconds if wait else None
+
+    def _walk_in_python(self) -> None:
+        rows = self._rows
+        for number, program in enumerate(self._programs):
+            _, table, vals, extent = rows[_COLUMNS * number : _COLUMNS * (number + 1)]
+            program.launch(table, vals, extent)
+
+    def _walk_natively(self, walker: CPUProgram) -> None:
+        count = len(self._programs)
+        slices = min(count, 1 + int(self._seconds / _SLICE_SECONDS))
+        workers = thread_count() if self._has_parallel_row else 1
+        threaded = workers > 1 and self._choice.use_threads()
+        started = perf_counter()
+        for number in range(slices):
+            first, end = count * number // slices, count * (number + 1) // slices
+            self._walk_slice(walker, struct.pack("2q", first, end), workers if threaded else 1)
+        if workers > 1 and self._choice.is_learning:
+            self._choice.learn(threaded, perf_counter() - started)
+
+    def _walk_slice(self, walker: CPUProgram, bounds: bytes, workers: int) -> None:
+        self._barrier[0] = 0
+
+        def walk(worker: int, _: int) -> None:
+            walker.function(self._walker_buffers, bounds, worker, workers)
+
+        if workers > 1:
+            parts = [(worker, worker + 1) for worker in range(workers)]
+            if thread_pool(workers - 1).run_together(walk, parts):
+                return
+        # Alone, or while another thread's program has the pool: nobody to wait for.
+        walker.function(self._walker_buffers, bounds, 0, 1)
+
+
+def _as_cpu_program(program: Program[Any]) -> CPUProgram:
+    if not isinstance(program, CPUProgram):
+        raise TypeError(f"a CPU graph runs CPU programs, got {type(program).__name__}")
+    return program

@@ -91,7 +91,8 @@ class CPUProgram(Program[HostMemory]):
         self.name = obj.name
         self.signature = obj.signature
         self._loaded = load_object(obj.code)
-        self.function: KernelFunction = _PROTOTYPE(self._loaded.address(obj.name))
+        self.entry = self._loaded.address(obj.name)
+        self.function: KernelFunction = _PROTOTYPE(self.entry)
         self._pack_addresses = struct.Struct(f"{len(obj.signature.buffers)}Q").pack
         self._pack_vals = struct.Struct(f"{len(obj.signature.vals)}q").pack
         self._choices: dict[int, ThreadingChoice] = {}

@@ -50,14 +50,23 @@ class ThreadPool:
             work: runs one part.
             parts: at most one more than there are workers.
         """
-        if not self._busy.acquire(blocking=False):
+        if not self.run_together(work, parts):
             for begin, end in parts:
                 work(begin, end)
-            return
+
+    def run_together(self, work: Work, parts: Sequence[Part]) -> bool:
+        """As `run`, with all parts at the same time, so that they may wait for each other.
+
+        Returns:
+            False if the pool is busy; then nothing was run.
+        """
+        if not self._busy.acquire(blocking=False):
+            return False
         try:
             self._run_parallel(work, parts)
         finally:
             self._busy.release()
+        return True
 
     def stop(self) -> None:
         """Let the threads end once they are idle; the pool must not be used again."""

@@ -111,6 +111,12 @@ class Executor:
                 steps.append(PreparedLaunch(step, kernel.name, *found))
         return steps
 
+    def _support_of(self, device: AnyCompiled) -> dict[str, Program[Any]]:
+        """Load the kernels that no step launches; see `GraphFactory`."""
+        launched = {step.kernel for step in self.program.steps if isinstance(step, Launch)}
+        unused = [kernel for i, kernel in enumerate(self.program.kernels) if i not in launched]
+        return {kernel.name: device.loaded_program(kernel) for kernel in unused}
+
     def _launches(self) -> Iterable[PreparedLaunch]:
         return (step for step in self._steps if isinstance(step, PreparedLaunch))
 
@@ -261,7 +267,7 @@ class Executor:
 
     def _run_launches(self, segment: Segment, wait: bool, observed: bool) -> float:
         if self._use_graph and self._runs > 0 and not observed and segment.device.graph is not None:
-            seconds = segment.run_graph(wait, len(self._buffers))
+            seconds = segment.run_graph(wait, len(self._buffers), self._support_of)
             return seconds if seconds is not None else 0.0
         segment.refresh_handles(self._buffer)
         total = 0.0

@@ -17,6 +17,9 @@ from tg_ir.device.runtime_api import AnyCompiled, DeviceGraph, GraphLaunch, Laun
 BufferOf: TypeAlias = Callable[[int], Buffer]
 """Gives the buffer of the program at an index."""
 
+SupportOf: TypeAlias = Callable[[AnyCompiled], Mapping[str, Program[Any]]]
+"""Loads the support kernels of a program for a device; see `GraphFactory`."""
+
 
 class PreparedLaunch:
     """A launch with its loaded program; handles and sizes are bound before it runs.
@@ -148,22 +151,23 @@ class Segment:
                 launch.bind_handles([buffer_of(index) for index in launch.step.buffers])
             self._launches_are_stale = False
 
-    def run_graph(self, wait: bool, slot_count: int) -> float | None:
+    def run_graph(self, wait: bool, slot_count: int, support_of: SupportOf) -> float | None:
         """Run the launches as a graph with what is bound now; the first call records them.
 
         Args:
             wait: wait for the end.
             slot_count: number of buffers of the program; their indices are the slots.
+            support_of: loads what graphs of a device need.
         """
         if self.graph is None:
-            self.graph = self._record(slot_count)
+            self.graph = self._record(slot_count, support_of)
         for number, launch in enumerate(self.launches):
             if launch.sizes_version != self._seen_sizes[number]:
                 self._seen_sizes[number] = launch.sizes_version
                 self.graph.set_sizes(number, launch.global_size, launch.vals)
         return self.graph.run(wait)
 
-    def _record(self, slot_count: int) -> DeviceGraph[Any]:
+    def _record(self, slot_count: int, support_of: SupportOf) -> DeviceGraph[Any]:
         factory = self.device.graph
         if factory is None:
             raise UnsupportedByDevice(f"{self.device.device} records no launches")
@@ -172,7 +176,8 @@ class Segment:
             for index, handle in zip(launch.step.buffers, launch.handles, strict=True):
                 handles[index] = handle
         self._seen_sizes = [launch.sizes_version for launch in self.launches]
-        return factory(self.device, [_as_graph_launch(launch) for launch in self.launches], handles)
+        recorded = [_as_graph_launch(launch) for launch in self.launches]
+        return factory(self.device, recorded, handles, support_of(self.device))
 
 
 def _as_graph_launch(launch: PreparedLaunch) -> GraphLaunch:

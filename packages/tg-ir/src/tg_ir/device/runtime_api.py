@@ -8,7 +8,7 @@ A runtime package implements these and advertises its devices by entry point; me
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeAlias
 
@@ -81,9 +81,14 @@ class DeviceGraph(ABC, Generic[HandleT]):
 
 
 GraphFactory: TypeAlias = Callable[
-    ["Compiled[Any]", Sequence[GraphLaunch], Sequence[Any]], DeviceGraph[Any]
+    ["Compiled[Any]", Sequence[GraphLaunch], Sequence[Any], Mapping[str, Program[Any]]],
+    DeviceGraph[Any],
 ]
-"""Makes a graph from a device, its launches, and the first handle of every slot."""
+"""Makes a graph from a device, its launches, the first handle of every slot, and support kernels.
+
+Support kernels, by name, are those of the program that no step launches: a compiler puts there
+what a device's graph needs, such as native code that walks the launches.
+"""
 
 
 class Compiled(Generic[HandleT]):
