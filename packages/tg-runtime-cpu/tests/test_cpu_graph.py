@@ -93,7 +93,7 @@ def walker(compile_ir: Callable[[str], bytes]) -> TinyELF:
 
 
 def chain(add: TinyELF) -> LinearProgram:
-    """`out = source * (STEPS + 1)` by adding source STEPS times, each launch needing the one before."""
+    """`out = source * (STEPS + 1)`; each launch needs the one before."""
     size = (Var("n"), Const(1), Const(1))
     decls = [BufferDecl(4 * COUNT, "CPU", "input"), BufferDecl(4 * COUNT, "CPU", "input")]
     decls += [BufferDecl(4 * COUNT, "CPU", "temporary") for _ in range(2)]

@@ -142,6 +142,15 @@ def test_short_kernels_stop_using_threads() -> None:
     assert not choice.use_threads()
 
 
+def test_slow_start_of_the_workers_does_not_make_a_kernel_long() -> None:
+    choice = ThreadingChoice()
+    choice.learn(True, 1e-3)  # the first launch started the threads
+    while choice.is_learning:
+        threaded = choice.use_threads()
+        choice.learn(threaded, 40e-6 if threaded else 5e-6)
+    assert not choice.use_threads()
+
+
 def test_long_kernels_use_threads_from_the_first_launch_on() -> None:
     choice = ThreadingChoice()
     assert choice.use_threads()

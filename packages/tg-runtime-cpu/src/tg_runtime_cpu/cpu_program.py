@@ -38,7 +38,10 @@ class ThreadingChoice:
 
     __slots__ = ("_alone", "_trials", "_together")
 
-    SHORT_SECONDS = 300e-6  # a threaded launch that took longer was worth it
+    # A threaded launch that took longer was worth it. Far above the cost of starting the workers,
+    # which the first launch of a process pays, and which would otherwise make a tiny kernel look
+    # long.
+    LONG_SECONDS = 5e-3
     TRIALS = 6  # half of them with threads
 
     def __init__(self) -> None:
@@ -65,7 +68,7 @@ class ThreadingChoice:
             self._alone = min(self._alone, seconds)
             return
         self._together = min(self._together, seconds)
-        if seconds > self.SHORT_SECONDS:
+        if seconds > self.LONG_SECONDS:
             self._trials = self.TRIALS
             self._alone = float("inf")
 
