@@ -15,11 +15,12 @@ from tg_ir.dtype import dtypes
 from tg_ir.errors import RenderError
 from tg_ir.float_model import FloatModel
 from tg_ir.graph import UOp
-from tg_ir.graph.render_api import Renderer, TargetCapabilities
+from tg_ir.graph.render_api import WALKER_NAME, Renderer, TargetCapabilities
 from tg_ir.target import Target
 
 from tg_renderers.llvm.arithmetic import NATIVE_OPS
 from tg_renderers.llvm.kernel_text import MAX_SCRATCH_BYTES, KernelText
+from tg_renderers.llvm.launch_walker import walker_text
 from tg_renderers.targets.cpu import CpuFacts, cpu_facts
 
 
@@ -61,6 +62,10 @@ class LLVMRenderer(Renderer):
     def cachekey(self) -> str:
         """Name and target, `native` replaced by what this machine is."""
         return f"{self.name}:{self._cpu.fingerprint}"
+
+    def support_sources(self) -> dict[str, str]:
+        """Return the walker of launch tables; see `Renderer.support_sources`."""
+        return {WALKER_NAME: walker_text(self._cpu.arch.family)}
 
     def render(self, kernel: Sequence[UOp], name: str) -> str:
         """Return the LLVM IR of a kernel; see `Renderer.render`."""

@@ -1,6 +1,12 @@
 """The contracts of back ends: `Renderer`, `Compiler`, what they declare, finding them by name."""
 
-from tg_ir.graph.render_api.contracts import RENDER_API, Compiler, Renderer, TargetCapabilities
+from tg_ir.graph.render_api.contracts import (
+    RENDER_API,
+    WALKER_NAME,
+    Compiler,
+    Renderer,
+    TargetCapabilities,
+)
 from tg_ir.graph.render_api.registry import (
     ToolchainEntry,
     list_compilers,
@@ -14,6 +20,7 @@ from tg_ir.graph.render_api.registry import (
 
 __all__ = [
     "RENDER_API",
+    "WALKER_NAME",
     "Compiler",
     "Renderer",
     "TargetCapabilities",
