@@ -8,14 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tg_codegen.schedule import Schedule, create_schedule
+from tg_codegen.schedule.tensor_order import tensor_order
 from tg_ir.dtype import DType, dtypes
 from tg_ir.graph.evaluate import run_kernel_graph
 from tg_ir.graph.ops import GroupOp, Ops
 from tg_ir.graph.spec import kernel_graph, verify
 from tg_ir.graph.uop import UOp
-
-from tg_codegen.schedule import Schedule, create_schedule
-from tg_codegen.schedule.tensor_order import tensor_order
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
