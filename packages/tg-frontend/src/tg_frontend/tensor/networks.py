@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Self
 
 from tg_ir.dtype import dtypes, least_upper_dtype, sum_accumulator
@@ -16,14 +16,14 @@ from tg_frontend.tensor.random import Random
 
 
 @contextmanager
-def training_mode(mode: bool) -> Iterator[None]:
-    """`Tensor.training` set for a while."""
-    before = TensorCore.training
-    TensorCore.training = mode
+def training_mode(tensor_class: type[TensorCore], mode: bool) -> Iterator[None]:
+    """`training` of a class set for a while."""
+    before = tensor_class.training
+    tensor_class.training = mode
     try:
         yield
     finally:
-        TensorCore.training = before
+        tensor_class.training = before
 
 
 class Networks(Random):
@@ -63,10 +63,11 @@ class Networks(Random):
 
     # ---- dropout
 
-    @staticmethod
-    def train(mode: bool = True) -> object:
+    @classmethod
+    def train(cls, mode: bool = True) -> AbstractContextManager[None]:
         """A context (and decorator) in which `Tensor.training` is `mode`."""
-        return training_mode(mode)
+        # on the class that the program sets it on: an attribute of a subclass hides that of its base
+        return training_mode(cls, mode)
 
     def dropout(self, p: float = 0.5) -> Self:
         """While `Tensor.training`, zeros with probability `p` and the rest scaled up.
@@ -76,7 +77,7 @@ class Networks(Random):
         """
         if not 0 <= p <= 1:
             raise ValueError(f"dropout: p is a probability from 0 to 1, got {p}")
-        if not TensorCore.training or p == 0:
+        if not self.training or p == 0:
             return self
         if p == 1:
             return self.mul(0)

@@ -62,6 +62,20 @@ class _Generator:
 _generator = _Generator()
 
 
+def generator_position() -> tuple[int, int]:
+    """The key and the next counter of this process."""
+    with _generator.lock:
+        return _generator.key, _generator.next_counter
+
+
+def skip_draws(count: int) -> tuple[int, int]:
+    """Take `count` counters, as draws of that many numbers would; return the key and the first of them."""
+    with _generator.lock:
+        first = _generator.next_counter
+        _generator.next_counter += count
+        return _generator.key, first
+
+
 def random_bits(shape: tuple[Any, ...]) -> UOp:
     """64 random bits for each element, uint64."""
     count = prod(shape)
