@@ -21,9 +21,8 @@ from tg_codegen.kernel.loop_blocks import (
     build_loop_tree,
     deeper,
     pinned_loads,
-    stored_by,
 )
-from tg_codegen.kernel.separate_loops import closed_ranges
+from tg_codegen.loops import closed_ranges, stored_by
 
 Item = UOp | Block
 

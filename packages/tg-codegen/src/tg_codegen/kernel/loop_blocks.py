@@ -12,7 +12,7 @@ from tg_ir.graph.ops import AxisType, Ops
 from tg_ir.graph.uop import UOp
 
 from tg_codegen.errors import LoweringError
-from tg_codegen.kernel.separate_loops import closed_ranges
+from tg_codegen.loops import closed_ranges, stored_by
 
 
 @dataclass(slots=True, eq=False)
@@ -93,12 +93,6 @@ def _add_loops(tree: LoopTree, closer: UOp, around: list[UOp]) -> None:
     for loop in closed_ranges(closer):
         block = Block(loop, block, block.depth + 1)
         tree.of_range[loop] = block
-
-
-def stored_by(end: UOp) -> tuple[UOp, ...]:
-    """The STOREs that an END repeats."""
-    effect = end.src[0]
-    return effect.src if effect.op is Ops.TUPLE else (effect,)
 
 
 def pinned_loads(ends: list[UOp], order: dict[UOp, None]) -> dict[UOp, UOp]:

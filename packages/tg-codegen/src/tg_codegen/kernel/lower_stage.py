@@ -6,37 +6,11 @@ A DEFINE_LOCAL, the loops that fill it, and reads ordered after them.
 from __future__ import annotations
 
 from tg_ir.dtype import dtypes
-from tg_ir.graph.ops import DefineArg, Ops, StageArg
-from tg_ir.graph.uop import UOp, as_index, toposort
+from tg_ir.graph.ops import DefineArg, Ops
+from tg_ir.graph.uop import UOp, toposort
 
-from tg_codegen.kernel.separate_loops import closed_ranges
-
-
-def stage_strides(arg: StageArg) -> tuple[int, ...]:
-    """The distance in memory between neighbours along each axis of a staged tile."""
-    strides = [0] * len(arg.shape)
-    step = 1
-    for place, axis in enumerate(reversed(arg.order)):
-        strides[axis] = step
-        step *= arg.shape[axis] + (arg.pad if place == 0 else 0)
-    return tuple(strides)
-
-
-def stage_size(arg: StageArg) -> int:
-    """The number of elements that a staged tile takes, padding included."""
-    if not arg.order:
-        return 1
-    outermost = arg.order[0]
-    pad = arg.pad if len(arg.order) == 1 else 0
-    return stage_strides(arg)[outermost] * (arg.shape[outermost] + pad)
-
-
-def stage_position(arg: StageArg, indices: tuple[UOp, ...]) -> UOp:
-    """The position in memory of element `indices` of a staged tile."""
-    where: UOp = as_index(0)
-    for index, stride in zip(indices, stage_strides(arg), strict=True):
-        where = where + index * stride
-    return where
+from tg_codegen.loops import closed_ranges
+from tg_codegen.stage_layout import stage_position, stage_size
 
 
 def lower_stage(sink: UOp) -> UOp:

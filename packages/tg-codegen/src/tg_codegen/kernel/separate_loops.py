@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from tg_ir.graph.ops import Ops, RangeArg
 from tg_ir.graph.uop import UOp, toposort
 
+from tg_codegen.loops import closed_ranges
+
 _CLOSERS = frozenset({Ops.REDUCE, Ops.END})
 
 
@@ -37,11 +39,6 @@ class _State:
     needs: dict[UOp, int] = field(default_factory=dict)
     bits: itertools.count[int] = field(default_factory=itertools.count)
     fresh_axes: itertools.count[int] = field(default_factory=itertools.count)
-
-
-def closed_ranges(node: UOp) -> tuple[UOp, ...]:
-    """The ranges that a REDUCE, STAGE or END closes, outermost first."""
-    return tuple(s for s in node.src[1:] if s.op is Ops.RANGE)
 
 
 def separate_loops(sink: UOp) -> UOp:

@@ -13,7 +13,7 @@ from tg_ir.graph.symbolic import simplify
 from tg_ir.graph.uop import UOp, as_index, toposort
 
 from tg_codegen.errors import LoweringError
-from tg_codegen.kernel.separate_loops import closed_ranges
+from tg_codegen.loops import closed_ranges
 
 
 def is_unroll_range(node: UOp) -> bool:

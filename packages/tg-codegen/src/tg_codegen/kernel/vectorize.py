@@ -16,7 +16,7 @@ from tg_ir.graph.symbolic import simplify, split_affine
 from tg_ir.graph.uop import UOp, substitute, toposort
 
 from tg_codegen.errors import LoweringError
-from tg_codegen.kernel.separate_loops import closed_ranges
+from tg_codegen.loops import closed_ranges
 
 
 @dataclass(slots=True)

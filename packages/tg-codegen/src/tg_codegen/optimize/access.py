@@ -9,7 +9,7 @@ from tg_ir.graph.ops import AxisType, Ops
 from tg_ir.graph.symbolic import split_affine
 from tg_ir.graph.uop import UOp, toposort
 
-from tg_codegen.kernel.separate_loops import closed_ranges
+from tg_codegen.loops import closed_ranges
 from tg_codegen.optimize.split_range import extent
 
 

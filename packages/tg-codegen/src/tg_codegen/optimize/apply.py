@@ -13,9 +13,7 @@ from tg_ir.graph.symbolic import simplify
 from tg_ir.graph.uop import UOp, substitute, toposort
 
 from tg_codegen.errors import OptError
-from tg_codegen.kernel.loop_blocks import stored_by
-from tg_codegen.kernel.lower_stage import stage_position
-from tg_codegen.kernel.separate_loops import closed_ranges
+from tg_codegen.loops import closed_ranges, stored_by
 from tg_codegen.optimize.opt import Axis, Opt, OptOps
 from tg_codegen.optimize.split_range import (
     block_range,
@@ -24,6 +22,7 @@ from tg_codegen.optimize.split_range import (
     retag_range,
     split_range,
 )
+from tg_codegen.stage_layout import stage_position
 
 
 def apply_opts(sink: UOp, opts: list[Opt]) -> UOp:

@@ -13,7 +13,7 @@ from tg_ir.graph.ops import AxisType, Ops
 from tg_ir.graph.render_api import TargetCapabilities
 from tg_ir.graph.uop import UOp, toposort
 
-from tg_codegen.kernel.separate_loops import closed_ranges
+from tg_codegen.loops import closed_ranges
 from tg_codegen.optimize.access import (
     body_loads,
     iterations,
