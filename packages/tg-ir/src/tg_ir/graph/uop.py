@@ -219,12 +219,12 @@ class UOp(NodeMath):
     @property
     def vmin(self) -> ConstType:
         """A lower bound of the value."""
-        return lazy.bounds(self)[0]
+        return (self._bounds or lazy.bounds(self))[0]
 
     @property
     def vmax(self) -> ConstType:
         """An upper bound of the value."""
-        return lazy.bounds(self)[1]
+        return (self._bounds or lazy.bounds(self))[1]
 
     @property
     def key(self) -> bytes:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 
 from tg_ir.dtype import dtypes
 from tg_ir.graph.ops import Ops
+from tg_ir.graph.symbolic.bounds import bounds
 from tg_ir.graph.uop import UOp
 
 Terms = dict[UOp, int]
@@ -68,9 +69,13 @@ def interval(terms: Mapping[UOp, int], offset: int) -> tuple[int, int]:
     """Bounds of the sum."""
     low = high = offset
     for term, factor in terms.items():
-        at_min, at_max = int(term.vmin) * factor, int(term.vmax) * factor
-        low += min(at_min, at_max)
-        high += max(at_min, at_max)
+        least, most = term._bounds or bounds(term)
+        if factor >= 0:
+            low += int(least) * factor
+            high += int(most) * factor
+        else:
+            low += int(most) * factor
+            high += int(least) * factor
     return low, high
 
 
@@ -102,8 +107,9 @@ def cleaned(terms: Mapping[UOp, int], offset: int) -> tuple[Terms, int]:
     for term, factor in terms.items():
         if factor == 0:
             continue
-        if term.vmin == term.vmax:
-            offset += factor * int(term.vmin)
+        least, most = term._bounds or bounds(term)
+        if least == most:
+            offset += factor * int(least)
         else:
             kept.append((term, factor))
     if len(kept) > 1:
