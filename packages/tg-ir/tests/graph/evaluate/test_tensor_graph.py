@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
 from tg_ir.dtype import dtypes
 from tg_ir.graph.errors import EvaluationError
 from tg_ir.graph.evaluate import TensorValue, evaluate, register_custom

@@ -1,7 +1,6 @@
 """Each rule of the kernel graph, by a graph that breaks it, beside kernels that do not."""
 
 import pytest
-
 from tg_ir.dtype import dtypes
 from tg_ir.graph.errors import VerificationError
 from tg_ir.graph.ops import (

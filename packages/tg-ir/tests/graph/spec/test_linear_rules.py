@@ -1,7 +1,6 @@
 """Each rule of the linear kernel, by a list that breaks it."""
 
 import pytest
-
 from tg_ir.dtype import dtypes
 from tg_ir.graph.errors import VerificationError
 from tg_ir.graph.ops import AxisType, DefineArg, Ops, ParamArg, RangeArg, VarArg

@@ -1,7 +1,6 @@
 """Each rule of a schedule, by a LINEAR that breaks it."""
 
 import pytest
-
 from tg_ir.dtype import dtypes
 from tg_ir.graph.errors import VerificationError
 from tg_ir.graph.ops import AxisType, BufferArg, CallArg, KernelInfo, Ops, ParamArg
@@ -59,7 +58,7 @@ BROKEN = {
     "unknown kind": (linear(call(kind="loop")), "is of kind kernel, copy, graph, got 'loop'"),
     "copy of a kernel": (linear(call(kind="copy")), "of kind copy calls COPY, got SINK"),
     "integers first": (linear(call(buffer(1), N, buffer(0))), "before its integers"),
-    "value as argument": (linear(call(buffer(1), buffer(0) + buffer(0))), "BUFFERs, then integers"),
+    "value as argument": (linear(call(buffer(1), COPY)), "BUFFERs, then integers, got COPY"),
     "missing buffer": (linear(call(buffer(1))), "takes buffer 1, the CALL gives 1"),
     "buffer of another dtype": (
         linear(call(buffer(1), buffer(0, dtype=dtypes.int32))),

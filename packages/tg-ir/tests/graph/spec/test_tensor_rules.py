@@ -3,7 +3,6 @@
 import math
 
 import pytest
-
 from tg_ir.dtype import dtypes
 from tg_ir.graph.errors import VerificationError
 from tg_ir.graph.ops import (
