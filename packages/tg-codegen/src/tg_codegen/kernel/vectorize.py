@@ -77,7 +77,7 @@ def _vector_form(node: UOp, state: _State) -> UOp:
             return _access(node, axes[0] if axes else None, state)
         case Ops.REDUCE:
             return _reduce(node, axes[0] if axes else None, state)
-        case Ops.END | Ops.STAGE:
+        case Ops.END | Ops.STAGE | Ops.TUPLE:
             src = [state.new[s] for s in node.src if not is_vector_range(s)]
             return UOp(node.op, node.dtype, tuple(src), node.arg)
         case _:
