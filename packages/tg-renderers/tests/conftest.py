@@ -21,7 +21,8 @@ class NativeKernel:
 
     def __init__(self, code: bytes, name: str) -> None:
         self._object = load_object(code)
-        self._function = _PROTOTYPE(self._object.address(name))
+        self.address = self._object.address(name)
+        self.function = _PROTOTYPE(self.address)
 
     def __call__(
         self, buffers: Sequence[bytearray], vals: Sequence[int] = (), begin: int = 0, end: int = 1
@@ -29,7 +30,7 @@ class NativeKernel:
         views = [(ctypes.c_char * len(buffer)).from_buffer(buffer) for buffer in buffers]
         table = (ctypes.c_void_p * len(buffers))(*[ctypes.addressof(view) for view in views])
         integers = (ctypes.c_int64 * max(1, len(vals)))(*vals)
-        self._function(ctypes.addressof(table), ctypes.addressof(integers), begin, end)
+        self.function(ctypes.addressof(table), ctypes.addressof(integers), begin, end)
 
 
 class GoldenFiles:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
 import re
 import struct
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -25,6 +27,7 @@ from tg_ir.conformance.kernel_cases import (
 from tg_ir.dtype import dtypes
 from tg_ir.errors import RenderError, TargetError, ToolchainLoadError
 from tg_ir.graph import AxisType, DefineArg, Ops, UOp
+from tg_ir.graph.render_api import WALKER_NAME
 from tg_ir.host import host_cpu
 from tg_ir.target import Target
 from tg_renderers.compilers.llvm import LLVMCompiler
@@ -259,6 +262,77 @@ def test_float16_is_offered_only_where_the_cpu_converts_it() -> None:
     new = LLVMRenderer(WIDE).capabilities
     assert dtypes.float16 not in old.dtypes
     assert dtypes.float16 in new.dtypes
+
+
+ROW_WORDS = 4
+
+
+def walk(
+    native: Native, launches: list[tuple[Any, np.ndarray, int]], workers: int, times: int = 1
+) -> None:
+    """Let `workers` threads walk a table of (kernel, its buffer, extent)."""
+    text = LLVMRenderer(HOST).support_sources()[WALKER_NAME]
+    walker = native(LLVMCompiler(HOST).compile(text), WALKER_NAME)
+    tables = [(ctypes.c_uint64 * 1)(array.ctypes.data) for _, array, _ in launches]
+    rows = (ctypes.c_int64 * (ROW_WORDS * len(launches)))()
+    for row, (kernel, _, extent) in enumerate(launches):
+        rows[ROW_WORDS * row : ROW_WORDS * (row + 1)] = [
+            *(kernel.address, ctypes.addressof(tables[row]), 0, extent)
+        ]
+    for _ in range(times):
+        barrier = (ctypes.c_int64 * 1)()
+        buffers = (ctypes.c_void_p * 2)(ctypes.addressof(rows), ctypes.addressof(barrier))
+        bounds = (ctypes.c_int64 * 2)(0, len(launches))
+        arguments = (ctypes.addressof(buffers), ctypes.addressof(bounds))
+        threads = [
+            threading.Thread(target=walker.function, args=(*arguments, worker, workers))
+            for worker in range(workers)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+
+def increment_kernel(native: Native) -> Any:
+    """Adds 1 to each element."""
+    data = param(0, dtypes.int64, COUNT)
+    counter = loop(COUNT, kind=AxisType.THREAD)
+    one = UOp.const(dtypes.int64, 1)
+    store = data.index(counter).store(data.index(counter).load().alu(Ops.ADD, one))
+    return native(LLVMCompiler(HOST).compile(render(linear(store.end(counter)), HOST)), "kernel")
+
+
+def reverse_kernel(native: Native) -> Any:
+    """`data[COUNT + i] = data[COUNT - 1 - i] + 1`."""
+    data = param(0, dtypes.int64, 2 * COUNT)
+    counter = loop(COUNT, kind=AxisType.THREAD)
+    mirrored = number(COUNT - 1).alu(Ops.SUB, counter)
+    value = data.index(mirrored).load().alu(Ops.ADD, UOp.const(dtypes.int64, 1))
+    store = data.index(counter.alu(Ops.ADD, number(COUNT))).store(value)
+    return native(LLVMCompiler(HOST).compile(render(linear(store.end(counter)), HOST)), "kernel")
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3])
+def test_the_walker_runs_every_part_of_every_launch(native_kernel: Native, workers: int) -> None:
+    data = np.zeros(COUNT, np.int64)
+    walk(native_kernel, [(increment_kernel(native_kernel), data, COUNT)] * 20, workers, times=3)
+    assert data.tolist() == [60] * COUNT
+
+
+def test_the_walker_waits_between_launches(native_kernel: Native) -> None:
+    # Each launch mirrors one half into the other, so a worker needs what the other one wrote.
+    kernel = reverse_kernel(native_kernel)
+    data = np.zeros(3 * COUNT, np.int64)
+    first, second = data[: 2 * COUNT], data[COUNT:]
+    walk(native_kernel, [(kernel, first, COUNT), (kernel, second, COUNT)], 2, times=50)
+    assert data[2 * COUNT :].tolist() == [2] * COUNT
+
+
+def test_extents_below_the_number_of_workers_run_once(native_kernel: Native) -> None:
+    data = np.zeros(COUNT, np.int64)
+    walk(native_kernel, [(increment_kernel(native_kernel), data, 1)] * 5, 2)
+    assert data.tolist() == [5] + [0] * (COUNT - 1)
 
 
 def test_cache_keys_tell_targets_and_options_apart() -> None:

@@ -49,7 +49,7 @@ from tg_ir.graph import (
     VarArg,
     toposort,
 )
-from tg_ir.graph.render_api import TargetCapabilities
+from tg_ir.graph.render_api import WALKER_NAME, TargetCapabilities
 from tg_ir.target import Target
 from tg_renderers.compilers.llvm import LLVMCompiler
 from tg_renderers.llvm import LLVMRenderer
@@ -178,8 +178,19 @@ def test_equal_kernels_are_compiled_once_and_stored_once() -> None:
     a, b, c, d = (buffer() for _ in range(4))
     program = compile_calls(kernel().call(b, a, a), kernel().call(c, b, d), lower=lower)
     assert lower.names == ["two in one"]
-    assert len(program.kernels) == 1
-    assert program.kernels[0].name == "two_in_one"
+    assert [kernel.name for kernel in program.kernels] == ["two_in_one", WALKER_NAME]
+
+
+def test_support_code_goes_with_programs_of_several_launches() -> None:
+    a, b, c = (buffer() for _ in range(3))
+    one = compile_calls(kernel().call(b, a, a))
+    two = compile_calls(kernel().call(b, a, a), kernel().call(c, b, a))
+    assert [kernel.name for kernel in one.kernels] == ["two_in_one"]
+    assert two.kernels[1].code_format == "elf"
+    clear_kernel_cache()  # as in a new process
+    with Context(ASSERT_COMPILE=1):
+        again = compile_calls(kernel().call(b, a, a), kernel().call(c, b, a))
+    assert again.kernels == two.kernels
 
 
 def test_a_second_process_lowers_nothing() -> None:

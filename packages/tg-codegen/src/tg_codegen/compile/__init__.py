@@ -7,6 +7,7 @@ from tg_codegen.compile.driver import (
     clear_kernel_cache,
     compile_kernel,
     compile_schedule,
+    compile_support,
     schedule_buffers,
 )
 from tg_codegen.compile.kernel_record import CompiledKernel
@@ -22,6 +23,7 @@ __all__ = [
     "clear_kernel_cache",
     "compile_kernel",
     "compile_schedule",
+    "compile_support",
     "open_disk_cache",
     "plan_memory",
     "schedule_buffers",

@@ -32,6 +32,11 @@ def kernel_key(call: UOp, renderer: Renderer, compiler: Compiler) -> bytes:
     return digest.digest()
 
 
+def support_key(source: str, compiler: Compiler) -> bytes:
+    """The key of compiled support code, 32 bytes: the text is all there is before compiling."""
+    return hashlib.sha256(f"{compiler.cachekey}\0{source}".encode()).digest()
+
+
 def _package_of(part: object) -> str:
     return type(part).__module__.partition(".")[0]
 

@@ -16,7 +16,7 @@ from tg_ir.events import CacheHit, CacheMissed, KernelCompiled, emit
 from tg_ir.graph import Ops, UOp, toposort
 from tg_ir.graph.render_api import Compiler, Renderer, TargetCapabilities
 
-from tg_codegen.compile.cache_key import kernel_key
+from tg_codegen.compile.cache_key import kernel_key, support_key
 from tg_codegen.compile.compile_report import report_kernel
 from tg_codegen.compile.disk_cache import open_disk_cache
 from tg_codegen.compile.kernel_record import CompiledKernel, read_record, write_record
@@ -114,6 +114,9 @@ def compile_schedule(
                 raise UnsupportedCallError(
                     f"call {call.arg.name!r} is of kind {kind!r}; expected kernel or copy"
                 )
+    if builder.launch_count() > 1:
+        for support in compile_support(renderer, compiler):
+            builder.add_support(support)
     return builder.finish()
 
 
@@ -132,11 +135,31 @@ def compile_kernel(
     kernel = _find_on_disk(key)
     if kernel is None:
         kernel = _make_kernel(call, renderer, compiler, lower)
-        cache = open_disk_cache()
-        if cache is not None:
-            cache.put(_CACHE, key, write_record(kernel))
+        _store_on_disk(key, kernel)
     _kernels[key] = kernel
     return kernel
+
+
+def compile_support(renderer: Renderer, compiler: Compiler) -> tuple[TinyELF, ...]:
+    """The texts that a renderer offers for running whole programs, compiled like kernels.
+
+    Raises:
+        CompileError, UnexpectedCompileError: as `compile_schedule`.
+    """
+    made = []
+    for name, source in renderer.support_sources().items():
+        key = support_key(source, compiler)
+        kernel = _kernels.get(key) or _find_on_disk(key)
+        if kernel is None:
+            _refuse_to_compile(name)
+            signature = KernelSignature((), ())
+            code = compiler.compile_cached(source)
+            target = str(renderer.target)
+            kernel = CompiledKernel(TinyELF(name, code, compiler.code_format, target, signature))
+            _store_on_disk(key, kernel)
+        _kernels[key] = kernel
+        made.append(kernel.elf)
+    return tuple(made)
 
 
 def clear_kernel_cache() -> None:
@@ -174,15 +197,25 @@ def _find_on_disk(key: bytes) -> CompiledKernel | None:
     return kernel
 
 
+def _store_on_disk(key: bytes, kernel: CompiledKernel) -> None:
+    cache = open_disk_cache()
+    if cache is not None:
+        cache.put(_CACHE, key, write_record(kernel))
+
+
+def _refuse_to_compile(name: str) -> None:
+    if ASSERT_COMPILE:
+        raise UnexpectedCompileError(
+            f"ASSERT_COMPILE is set and kernel {name!r} is in no cache; "
+            "run the program once without it, with the same settings and target"
+        )
+
+
 def _make_kernel(
     call: UOp, renderer: Renderer, compiler: Compiler, lower: Lower
 ) -> CompiledKernel:
     sink = call.src[0]
-    if ASSERT_COMPILE:
-        raise UnexpectedCompileError(
-            f"ASSERT_COMPILE is set and kernel {call.arg.name!r} is in no cache; "
-            "run the program once without it, with the same settings and target"
-        )
+    _refuse_to_compile(call.arg.name)
     started = time.perf_counter()
     lowered = lower(sink, renderer.capabilities)
     name = _entry_point(lowered.name)

@@ -83,6 +83,14 @@ class ProgramBuilder:
             source = self._view(source, copied)
         self._steps.append(Copy(dest, source))
 
+    def add_support(self, kernel: TinyELF) -> None:
+        """Append a kernel that no step launches; devices that know its name use it."""
+        self._kernels.setdefault(kernel, len(self._kernels))
+
+    def launch_count(self) -> int:
+        """How many launches there are so far."""
+        return sum(isinstance(step, Launch) for step in self._steps)
+
     def add_buffers(self, call: UOp) -> list[int]:
         """The indices of the buffers of a CALL; new ones are added."""
         return [self._index(node) for node in call.src[1:] if node.op not in _INTEGERS]

@@ -21,15 +21,10 @@ from tg_ir.graph.ops import Ops
 from tg_ir.graph.uop import UOp
 from tg_ir.target import Target
 
-WALKER_NAME = "tg_walk_launches"
+WALKER_NAME = "tg_walker"
 """The entry point of a native walker of CPU launches, the one kind of support code there is so far.
 
-It is called as a kernel is, once by each worker: `buffers` is a table of rows, `vals` the control
-block, `begin` the number of the worker. A row is 8 words: address of the kernel, of its buffers,
-of its vals; extent of its THREAD axis; how many workers share it (the first ones); whether all
-wait for each other before it. The control block is words: first row, one past the last row,
-number of workers; from word 8 the number that have arrived, from word 16 the generation of the
-barrier, both 0 at first; from word 24 a mark for each worker, which it sets to 1 when it leaves.
+What it does and how it is called: docs/reference/cpu-walker.md.
 """
 
 _INT64 = dtypes.int64  # inside `TargetCapabilities` the name `dtypes` is a field
