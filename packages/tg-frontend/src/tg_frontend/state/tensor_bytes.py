@@ -1,4 +1,4 @@
-"""Tensors to and from plain bytes, without numpy: row-major, little endian."""
+"""Tensors to and from plain bytes, without numpy: row-major, little endian, of every dtype."""
 
 from __future__ import annotations
 
@@ -6,14 +6,19 @@ from math import prod
 
 from tg_ir.dtype import DType
 
+from tg_frontend import realize as realization
+from tg_frontend.capture import observers
 from tg_frontend.tensor import Tensor
 
 
 def contents_of(tensor: Tensor) -> memoryview:
-    """The elements of a tensor as bytes; it is realised if it was not."""
-    if not prod(tensor.shape):
-        return memoryview(b"")
-    return tensor.contiguous().data().cast("B")
+    """The elements of a tensor as bytes, a copy; it is realised if it was not."""
+    for observer in observers():
+        observer.before_read("saving a tensor")
+    tensor.realize()
+    whole = realization.is_whole_storage(tensor.uop)
+    memory = realization.memory_of(tensor if whole else tensor.contiguous())
+    return memoryview(b"") if memory is None else memory.copyout(bytearray(memory.nbytes))
 
 
 def tensor_from_contents(
@@ -28,5 +33,5 @@ def tensor_from_contents(
         device: where; None takes the default device.
     """
     if not prod(shape):
-        return Tensor.zeros(*shape, dtype=dtype, device=device)
+        return Tensor.empty(*shape, dtype=dtype, device=device)
     return Tensor(contents, dtype=dtype, device=device).reshape(shape)

@@ -1,0 +1,85 @@
+"""`ViewTemplate`: how a value lies in its buffer, apart from which buffer that is and what variables hold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tg_ir.graph import GroupOp, Ops, UOp
+
+from tg_frontend.live.walk import place_of
+
+_TRANSPARENT = (Ops.REALIZED, Ops.DETACH)
+
+
+@dataclass(frozen=True)
+class ViewTemplate:
+    """A value that is movement over one BUFFER.
+
+    Attributes:
+        view: the movement, over `hole`, with variables instead of their values.
+        hole: a BUFFER without memory that stands for the real one.
+    """
+
+    view: UOp
+    hole: UOp
+
+    @classmethod
+    def of(cls, uop: UOp, hole: UOp | None = None) -> ViewTemplate:
+        """The template of a realised value.
+
+        Args:
+            uop: movement over a BUFFER; histories are left out.
+            hole: the one to use, so that templates of buffers of equal size can be compared.
+        """
+        place = place_of(uop)
+        if hole is None:
+            hole = hole_like(place)
+        return cls(_rebuilt(uop, place, hole), hole)
+
+    def fits(self, uop: UOp) -> bool:
+        """Whether a realised value lies in its buffer in this way."""
+        place = place_of(uop)
+        if place.op is not Ops.BUFFER or place.dtype is not self.hole.dtype:
+            return False
+        if place.arg.size != self.hole.arg.size or place.arg.device != self.hole.arg.device:
+            return False
+        return _rebuilt(uop, place, self.hole) is self.view
+
+    def over(self, buffer: UOp, binds: dict[UOp, UOp] | None = None) -> UOp:
+        """The value that lies in `buffer` in this way.
+
+        Args:
+            buffer: the BUFFER.
+            binds: for each variable its BIND.
+        """
+        view = self.view
+        if view is self.hole:
+            return buffer
+        if view.op is Ops.RESHAPE and view.src == (self.hole,):
+            return buffer.reshape(view.arg)
+        return view.substitute({self.hole: buffer, **(binds or {})})
+
+
+def hole_like(buffer: UOp) -> UOp:
+    """A BUFFER without memory, of the size and device of `buffer`."""
+    return UOp.new_buffer(buffer.arg.device, buffer.arg.size, buffer.dtype)
+
+
+def _rebuilt(uop: UOp, place: UOp, hole: UOp) -> UOp:
+    chain = []
+    while uop is not place:
+        chain.append(uop)
+        uop = uop.src[0]
+    value = hole
+    for node in reversed(chain):
+        if node.op in GroupOp.Movement:
+            sizes = tuple(_unbound(size) for size in node.src[1:])
+            value = UOp(node.op, node.dtype, (value, *sizes), node.arg)
+        elif node.op not in _TRANSPARENT:
+            raise AssertionError(f"{node.op.name} is no view")
+    return value
+
+
+def _unbound(size: UOp) -> UOp:
+    binds = {node: node.src[0] for node in size.toposort() if node.op is Ops.BIND}
+    return size.substitute(binds) if binds else size
