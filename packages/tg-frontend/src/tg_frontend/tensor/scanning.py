@@ -152,14 +152,3 @@ class Scanning(Reduction):
         """The softmax of the negation."""
         return self.neg().softmax(axis)
 
-
-def running(uop: UOp, op: Ops, axis: int, backwards: bool = False) -> UOp:
-    """The running result of `op` along an axis, from the front or from the back."""
-    flags = [k == axis for k in range(uop.ndim)]
-    arg = ReduceArg(Combine.of(op, uop.dtype), (axis,))
-    source = uop.flip(flags) if backwards else uop
-    result = UOp(Ops.SCAN_AXIS, uop.dtype, (source,), arg)
-    return result.flip(flags) if backwards else result
-
-
-__all__ = ["Scanning", "first_extreme", "running"]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from tg_frontend.tensor.networks import Networks
+from tg_frontend.tensor.gradient import Gradient
 
 
-class Tensor(Networks):
+class Tensor(Gradient):
     """A value of one dtype and shape on one device, computed when it is asked for."""
 
     __slots__ = ()
