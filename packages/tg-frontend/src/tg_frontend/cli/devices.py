@@ -11,7 +11,7 @@ from typing import NamedTuple
 from tg_ir.device import Buffer, list_devices, open_device
 from tg_ir.dtype import dtypes
 from tg_ir.float_model import FloatModel
-from tg_ir.graph.render_registry import list_renderers
+from tg_ir.graph.render_api import list_renderers
 
 from tg_frontend.cli.table import table_text
 from tg_frontend.device import Device

@@ -6,7 +6,7 @@ from importlib import import_module
 
 from tg_ir.config import settings_table
 from tg_ir.device import list_devices
-from tg_ir.graph.render_registry import list_compilers, list_renderers
+from tg_ir.graph.render_api import list_compilers, list_renderers
 
 from tg_frontend.cli.table import table_text
 
