@@ -57,7 +57,7 @@ def gradients(root: UOp, root_gradient: UOp, targets: Sequence[UOp]) -> list[UOp
             continue
         if node.op in (Ops.FUNCTION, Ops.CUSTOM):
             contributions = _through_call(node, results.pop(node, {}))
-        elif node not in found:
+        elif node not in found or not any(source in reaching for source in _sources(node)):
             continue
         elif node.op is Ops.GETTUPLE:
             _note_result(node, found[node], results)
