@@ -116,3 +116,13 @@ def test_fused_multiply_add_where_rounding_twice_is_wrong():
     found = FUNCTIONS["fused_float32"](2.0**-12 + 2.0**-35, 2.0**-12, near_tie)
     assert found == expected
     assert FUNCTIONS["fused_float32"](x, y, 1.0) == 1.0
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.tuples(*[values_of(dtypes.float32)] * 3), min_size=1, max_size=4))
+@example([(2.0**-12 + 2.0**-35, 2.0**-12, 1.0 + 2.0**-23), (1.0, 1.0, 1.0)])
+@example([(3.4e38, 1.0, 2.0**103), (1e-30, 1e-15, 2.0**-149), (0.0, -0.0, -0.0)])
+def test_fused_lanes_round_like_single_values(lanes):
+    found = FUNCTIONS["fused_float32_lanes"](*zip(*lanes, strict=True))
+    expected = [alu(Ops.MULACC, dtypes.float32, lane) for lane in lanes]
+    assert [bits(value) for value in found] == [bits(value) for value in expected]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import struct
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, reduce
 from typing import Any
@@ -56,23 +56,44 @@ def _as_bfloat16(value: float) -> float:
     return float(cast_scalar(value, dtypes.bfloat16))
 
 
-def fused_multiply_add_float32(a: float, b: float, c: float) -> float:
-    """a*b + c of float32 values, rounded once.
+def may_be_tie(lost: float) -> bool:
+    """Whether rounding a double to float32, which lost `lost`, may go wrong because it is the second rounding.
 
-    The product is exact in a double; the sum is not where the two-sum error is not 0 (Knuth, TAOCP 4.2.2), and then
-    a second rounding is wrong only if the double lies half way between two float32 numbers.
+    A double that is not half way between two float32 numbers rounds to where the exact value does. Half way, what is
+    lost is a power of two; an infinity or NaN is looked at too.
     """
-    product = a * b
-    total = product + c
-    part = total - product
-    error = (product - (total - part)) + (c - part)
-    if error == 0.0:
-        return _as_float32(total)
-    rounded = _as_float32(total)
-    other = total + (total - rounded)
-    if other - other != 0.0 or (rounded != total and _as_float32(other) == other):
+    mantissa = math.frexp(lost)[0]
+    return mantissa == 0.5 or mantissa == -0.5 or lost - lost != 0.0
+
+
+def fused_float32(a: float, b: float, c: float) -> float:
+    """a*b + c of float32 values, rounded once: the product is exact in a double, the sum nearly always good enough."""
+    total = a * b + c
+    rounded = array("f", (total,))[0]
+    lost = total - rounded
+    if lost != 0.0 and may_be_tie(lost):
         return float(alu(Ops.MULACC, dtypes.float32, (a, b, c)))
     return rounded
+
+
+def fused_float32_lanes(
+    left: Sequence[float], right: Sequence[float], added: Sequence[float]
+) -> tuple[float, ...]:
+    """`fused_float32` of each lane."""
+    totals = [a * b + c for a, b, c in zip(left, right, added)]  # noqa: B905 - lanes agree
+    rounded = array("f", totals)
+    # bits of the doubles that a float32 in the normal range does not have
+    lost_bits = [b & 0x1FFFFFFF for b in memoryview(array("d", totals)).cast("B").cast("Q")]
+    if 0x10000000 not in lost_bits and min(map(abs, totals)) >= _SMALLEST_NORMAL:
+        return tuple(rounded)
+    for lane, (total, value) in enumerate(zip(totals, rounded)):  # noqa: B905 - made above
+        if total != value and may_be_tie(total - value):
+            operands = (left[lane], right[lane], added[lane])
+            rounded[lane] = float(alu(Ops.MULACC, dtypes.float32, operands))
+    return tuple(rounded)
+
+
+_SMALLEST_NORMAL = 2.0**-126
 
 
 # What generated source may name, besides one function for each op that is not inline.
@@ -81,7 +102,8 @@ FUNCTIONS: dict[str, Any] = {
     "as_float32": _as_float32,
     "as_float16": _as_float16,
     "as_bfloat16": _as_bfloat16,
-    "fused_float32": fused_multiply_add_float32,
+    "fused_float32": fused_float32,
+    "fused_float32_lanes": fused_float32_lanes,
     "reduce": reduce,
     "sqrt": math.sqrt,
     "inf": math.inf,

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from types import CodeType, TracebackType
 from typing import Any
 
-from tg_ir.dtype import DType, dtypes
+from tg_ir.dtype import DType, dtypes, struct_code
 from tg_ir.graph.errors import EvaluationError, OutOfRangeError
 from tg_ir.graph.evaluate import expressions, memory
 from tg_ir.graph.evaluate.expressions import joining_function, literal, scalar_expression
@@ -161,7 +161,9 @@ class PythonSource:
         """Write `op` of operands given by name; returns the name of the result."""
         expression = scalar_expression(op, dtype.scalar(), src_dtype.scalar())
         result = self.new_name()
-        if dtype.count > 1:
+        if op is Ops.MULACC and dtype.count > 1 and dtype.scalar() is dtypes.float32:
+            self.line(f"{result} = fused_float32_lanes({', '.join(operands)})")
+        elif dtype.count > 1:
             lanes = [f"a{k}" for k in range(len(operands))]
             text = f"[{expression.of(*lanes)} for {_zip(lanes)} in {_zip(operands, call=True)}]"
             rounded = f"array('f', {text})" if expression.through_float32 else text
@@ -399,11 +401,27 @@ def _store(source: PythonSource, node: UOp) -> None:
         return
     values = text if value.dtype.count > 1 else f"({text},) * {count}"
     positions = _positions(source, access, count)
+    if mask is None and index_lanes == 1:
+        _check(source, access, count)
+        place = source.name(access.src[1])
+        row = _as_row(values, buffer_of(access.src[0]))
+        if row:
+            source.line(f"{buffer}[{place}:{place} + {count}] = {row}")
+            return
     if mask is None:
         source.line(f"store_lanes({buffer}, {positions}, {values})")
     else:
         mask_text = _lanes_of(source, mask, count)
         source.line(f"store_masked_lanes({buffer}, {positions}, {mask_text}, {values})")
+
+
+def _as_row(values: str, buffer: UOp) -> str:
+    """`values` as what a slice of the memory of `buffer` can be set to; empty where it takes lanes one by one."""
+    if buffer.op is not Ops.PARAM:
+        return values
+    code = struct_code(buffer.dtype)
+    is_native = code is not None and code not in ("?", "e")
+    return f"array({code!r}, {values})" if is_native else ""
 
 
 def _barrier(source: PythonSource, node: UOp) -> None:
