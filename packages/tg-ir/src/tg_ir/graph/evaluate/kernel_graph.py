@@ -15,7 +15,8 @@ from typing import Any
 from tg_ir.graph.errors import EvaluationError
 from tg_ir.graph.evaluate.expressions import literal
 from tg_ir.graph.evaluate.memory import Buffer
-from tg_ir.graph.evaluate.python_source import PythonSource, bind_buffers, write_arguments
+from tg_ir.graph.evaluate.node_source import bind_buffers, write_arguments, write_value
+from tg_ir.graph.evaluate.python_source import PythonSource
 from tg_ir.graph.ops import AxisType, Ops, StageArg
 from tg_ir.graph.uop import UOp, toposort
 
@@ -147,7 +148,7 @@ class _GraphWriter:
             case Ops.GETTUPLE:
                 source.define(node, f"{source.name(node.src[0])}[{node.arg}]")
             case _:
-                source.value(node)
+                write_value(source, node)
 
     # ---- loops
 

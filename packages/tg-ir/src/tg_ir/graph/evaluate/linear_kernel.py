@@ -13,11 +13,8 @@ from typing import Any
 
 from tg_ir.graph.errors import EvaluationError
 from tg_ir.graph.evaluate.memory import Buffer, Memory, private_memory
-from tg_ir.graph.evaluate.python_source import (
-    PythonSource,
-    bind_buffers,
-    write_arguments,
-)
+from tg_ir.graph.evaluate.node_source import bind_buffers, write_arguments, write_value
+from tg_ir.graph.evaluate.python_source import PythonSource
 from tg_ir.graph.ops import AxisType, Ops
 from tg_ir.graph.text import neighbourhood
 from tg_ir.graph.uop import UOp, toposort
@@ -161,7 +158,7 @@ def _grid_function(specials: list[UOp]) -> Callable[[Sequence[int]], dict[str, i
     write_arguments(source, bounds)
     for node in bounds:
         if node not in source.names:
-            source.value(node)
+            write_value(source, node)
     items = ", ".join(f"{s.arg!r}: {source.name(s.src[0])}" for s in specials)
     source.line(f"return {{{items}}}")
     return source.compile("grid")
@@ -198,7 +195,7 @@ class _LoopWriter:
             case Ops.SPECIAL:
                 source.define(node, f"grid[{node.arg!r}]")
             case _ if node not in source.names:
-                source.value(node)
+                write_value(source, node)
 
     def _open_range(self, node: UOp) -> None:
         counter = self._source.new_name("r")
