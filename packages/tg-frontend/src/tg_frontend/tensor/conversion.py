@@ -127,10 +127,10 @@ class Conversion(SetItem):
     # ---- devices and storage
 
     def to(self, device: str | None) -> Self:
-        """This on another device; self where it is there already."""
+        """This on another device; the same value where it is there already."""
         name = Device.canonicalize(device)
         if name == self.device:
-            return self
+            return self._from_uop(self.uop, self._requires_grad)
         if self.uop.device is None:
             return self._from_uop(self.uop.copy_to_device(name))
         return self._from_uop(self.uop.copy_to_device(name), self._requires_grad)

@@ -181,9 +181,7 @@ class TensorCore(ValueHolder):
     # ---- results
 
     def _with(self, uop: UOp) -> Self:
-        """A tensor of this one's class with the value `uop`; self where nothing changed."""
-        if uop is self.uop:
-            return self
+        """A tensor of this one's class with the value `uop`; a new one, as the next write may be to either."""
         return type(self)._from_uop(uop)
 
     def detach(self) -> Self:

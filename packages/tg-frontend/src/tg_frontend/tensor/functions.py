@@ -112,7 +112,7 @@ class Functions(Elementwise):
 
     def _rounded(self, function: special.NodeFunction) -> Self:
         if not dtypes.is_float(self.dtype):
-            return self
+            return self._from_uop(self.uop)
         return self._from_uop(function(self.uop))
 
     def isnan(self) -> Self:

@@ -37,9 +37,10 @@ class Movement(Functions):
     # ---- views
 
     def _moved(self, uop: UOp) -> Self:
-        """The tensor of a node made of this one by movement ops, with what it looks into."""
-        if uop is self.uop:
-            return self
+        """The tensor of a node made of this one by movement ops, with what it looks into.
+
+        Always a new one: where nothing moved, a later write to this tensor still must not show in the result.
+        """
         made = self._from_uop(uop)
         steps = []
         node = uop
@@ -127,7 +128,7 @@ class Movement(Functions):
     @property
     def T(self) -> Self:  # noqa: N802 - the name users know
         """The last two axes exchanged."""
-        return self.transpose() if self.ndim > 1 else self
+        return self.transpose() if self.ndim > 1 else self._moved(self.uop)
 
     def transpose(self, dim0: int = 1, dim1: int = 0) -> Self:
         """Two axes exchanged."""
@@ -146,10 +147,10 @@ class Movement(Functions):
             return self.reshape(tuple(s for s in self.shape if not same_extent(s, 1)))
         if self.ndim == 0:
             resolve_axis(dim, 0)
-            return self
+            return self._moved(self.uop)
         axis = resolve_axis(dim, self.ndim)
         if not same_extent(self.shape[axis], 1):
-            return self
+            return self._moved(self.uop)
         return self.reshape(self.shape[:axis] + self.shape[axis + 1 :])
 
     def unsqueeze(self, dim: int) -> Self:

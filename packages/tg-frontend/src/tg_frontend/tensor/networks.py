@@ -78,7 +78,7 @@ class Networks(Random):
         if not 0 <= p <= 1:
             raise ValueError(f"dropout: p is a probability from 0 to 1, got {p}")
         if not self.training or p == 0:
-            return self
+            return self._from_uop(self.uop)
         if p == 1:
             return self.mul(0)
         kept = self.rand_like(dtype=dtypes.float32).ge(p)

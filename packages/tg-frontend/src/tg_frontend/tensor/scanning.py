@@ -73,10 +73,10 @@ class Scanning(Reduction):
     def _scan(self, op: Ops, axis: int) -> Self:
         if self.ndim == 0:
             resolve_axis(axis, 0)
-            return self
+            return self._from_uop(self.uop)
         number = resolve_axis(axis, self.ndim)
         if same_extent(self.shape[number], 0):
-            return self
+            return self._from_uop(self.uop)
         arg = ReduceArg(Combine.of(op, self.dtype), (number,))
         return self._from_uop(UOp(Ops.SCAN_AXIS, self.dtype, (self.uop,), arg))
 
@@ -106,7 +106,7 @@ class Scanning(Reduction):
     def logcumsumexp(self, axis: int = 0) -> Self:
         """The logarithm of the running sum of exponentials, stable by the overall maximum."""
         if self.ndim == 0:
-            return self
+            return self._from_uop(self.uop)
         largest = self.max(axis, keepdim=True).detach()
         base = largest.isfinite().where(largest, 0.0)
         return self.sub(base).exp().cumsum(axis).log().add(base)

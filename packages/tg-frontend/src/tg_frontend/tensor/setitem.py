@@ -20,6 +20,7 @@ from tg_frontend.tensor.index_keys import ParsedKey
 from tg_frontend.tensor.indexing import Indexing
 
 _Step = tuple[Ops, tuple[UOp, ...], Any]
+_Place = Callable[[UOp], UOp]
 _VERSIONS = frozenset({Ops.BUFFER, Ops.CONTIGUOUS, Ops.AFTER, Ops.REALIZED})
 # movement in which each element of the source appears at most once
 _ONE_TO_ONE = frozenset({Ops.RESHAPE, Ops.PERMUTE, Ops.SHRINK, Ops.FLIP})
@@ -43,17 +44,19 @@ class SetItem(Indexing):
 
     # ---- how a write is done
 
-    def _write(
-        self, target_of: Callable[[UOp], UOp], value: UOp, accumulate: Ops | None = None
-    ) -> None:
-        """Write `value` to the part `target_of` of this tensor, and of the one that this is a view of.
+    def _write(self, target_of: _Place, value_of: _Place) -> None:
+        """Write to the part `target_of` of this tensor, and of the one that this is a view of.
+
+        Args:
+            target_of: from the tensor to the part that is written.
+            value_of: from what that part holds to what is written.
 
         Raises:
             WriteError: this is an expanded view, in which several elements are one.
         """
         link = self._view
         if link is None:
-            self._write_here(target_of, value, accumulate)
+            self._write_here(target_of, value_of)
             return
         if any(op is Ops.EXPAND for op, _, _ in link.steps):
             raise WriteError(
@@ -62,21 +65,19 @@ class SetItem(Indexing):
             )
         base = link.base()
         if not isinstance(base, SetItem):
-            self._write_here(target_of, value, accumulate)
+            self._write_here(target_of, value_of)
             return
         steps = link.steps
         is_current = base._writes == link.writes
-        base._write_here(lambda uop: target_of(replayed(steps, uop)), value, accumulate)
+        base._write_here(lambda uop: target_of(replayed(steps, uop)), value_of)
         if is_current:
             self.uop = replayed(steps, base.uop)
             self._writes += 1
             link.writes = base._writes
         else:
-            self._write_here(target_of, value, accumulate)
+            self._write_here(target_of, value_of)
 
-    def _write_here(
-        self, target_of: Callable[[UOp], UOp], value: UOp, accumulate: Ops | None
-    ) -> None:
+    def _write_here(self, target_of: _Place, value_of: _Place) -> None:
         version = self.uop
         steps: list[_Step] = []
         while version.op in _ONE_TO_ONE:
@@ -86,7 +87,7 @@ class SetItem(Indexing):
         if version.op not in _VERSIONS:
             version, steps = self.uop.contiguous(), []
         target = target_of(replayed(steps, version))
-        self.uop = replayed(steps, version.after(target.store(value, accumulate)))
+        self.uop = replayed(steps, version.after(target.store(value_of(target))))
         self._writes += 1
 
     def _is_stored(self) -> bool:
@@ -112,7 +113,7 @@ class SetItem(Indexing):
             self.uop = value
             self._writes += 1
         else:
-            self._write(_same, value)
+            self._write(_same, lambda _: value)
         return self
 
     def replace(self, x: Self) -> Self:
@@ -164,7 +165,7 @@ class SetItem(Indexing):
         written = self._assigned_uop(operand, "setitem", chosen.shape)
         if written is chosen or chosen.size == 0:
             return  # `x[key] += y` comes back here with what it has written
-        self._write(parsed.select, written)
+        self._write(parsed.select, lambda _: written)
 
     def _write_by_mask(self, key: Any, value: Operand) -> bool:
         """Write where a bool tensor, the only one of the key, is true, without counting it; False if not so."""
@@ -187,7 +188,7 @@ class SetItem(Indexing):
             return False
         written = broadcast_to(self._assigned_uop(value, "setitem", rest), view.shape)
         where = mask.reshape((1,) * axis + mask.shape + (1,) * len(rest)).expand(view.shape)
-        self._write(parsed.view, where.where(written, view))
+        self._write(parsed.view, lambda current: where.where(written, current))
         return True
 
     # ---- scatter
