@@ -12,8 +12,7 @@ from typing import Any, ClassVar, Self
 
 from tg_ir.dtype import DType, check_literal, dtypes, result_type, to_dtype
 from tg_ir.errors import DTypeError
-from tg_ir.graph import Ops
-from tg_ir.graph import UOp, prod
+from tg_ir.graph import Ops, UOp, prod
 
 from tg_frontend.device import Device
 from tg_frontend.live.registry import ValueHolder, register

@@ -20,7 +20,7 @@ class Functions(Elementwise):
     # ---- exponentials and roots
 
     def exp(self) -> Self:
-        """e to the power of each element."""
+        """E to the power of each element."""
         return self._from_uop(special.exp(special.as_float(self.uop)))
 
     def exp2(self) -> Self:
@@ -148,7 +148,7 @@ class Functions(Elementwise):
         return x._from_uop(special.widened(special.tanh, x.uop))
 
     def silu(self) -> Self:
-        """x * sigmoid(x)."""
+        """X * sigmoid(x)."""
         return self.mul(self.sigmoid())
 
     def swish(self) -> Self:
@@ -177,12 +177,12 @@ class Functions(Elementwise):
         return self.elu(alpha).mul(gamma)
 
     def gelu(self) -> Self:
-        """x times the normal distribution function, by the tanh approximation."""
+        """X times the normal distribution function, by the tanh approximation."""
         inner = self.mul(self).mul(self).mul(0.044715).add(self).mul(math.sqrt(2 / math.pi))
         return self.mul(0.5).mul(inner.tanh().add(1))
 
     def quick_gelu(self) -> Self:
-        """x * sigmoid(1.702 x)."""
+        """X * sigmoid(1.702 x)."""
         return self.mul(self.mul(1.702).sigmoid())
 
     def softplus(self, beta: float = 1.0) -> Self:
@@ -193,7 +193,7 @@ class Functions(Elementwise):
         return scaled.relu().add(tail).div(beta)
 
     def mish(self) -> Self:
-        """x * tanh(softplus(x))."""
+        """X * tanh(softplus(x))."""
         return self.mul(self.softplus().tanh())
 
     def logsigmoid(self) -> Self:
@@ -201,7 +201,7 @@ class Functions(Elementwise):
         return self.neg().softplus().neg()
 
     def softsign(self) -> Self:
-        """x / (1 + |x|)."""
+        """X / (1 + |x|)."""
         return self.div(self.abs().add(1))
 
     def hardsigmoid(self, alpha: float = 1 / 6, beta: float = 0.5) -> Self:
@@ -209,7 +209,7 @@ class Functions(Elementwise):
         return self.mul(alpha).add(beta).clamp(0, 1)
 
     def hardswish(self) -> Self:
-        """x * relu6(x + 3) / 6."""
+        """X * relu6(x + 3) / 6."""
         return self.mul(self.add(3).relu6()).mul(1 / 6)
 
     def hardtanh(self, min_val: float = -1.0, max_val: float = 1.0) -> Self:

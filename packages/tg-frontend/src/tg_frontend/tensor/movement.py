@@ -10,9 +10,7 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 from tg_ir.errors import ShapeError
-from tg_ir.graph import GroupOp, Ops, SkewArg
-from tg_ir.graph import same_extent
-from tg_ir.graph import UOp, as_int, prod
+from tg_ir.graph import GroupOp, Ops, SkewArg, UOp, as_int, prod, same_extent
 
 from tg_frontend.nodes.broadcasting import Shape, resolve_axis
 from tg_frontend.tensor.core import ViewLink
@@ -126,7 +124,7 @@ class Movement(Functions):
     # ---- made of them
 
     @property
-    def T(self) -> Self:  # noqa: N802 - the name users know
+    def T(self) -> Self:
         """The last two axes exchanged."""
         return self.transpose() if self.ndim > 1 else self._moved(self.uop)
 

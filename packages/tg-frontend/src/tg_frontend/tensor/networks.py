@@ -139,7 +139,7 @@ class Networks(Random):
         raise ValueError(f"reduction is 'mean', 'sum' or 'none', got {reduction!r}")
 
     def cross_entropy(
-        self, Y: Self, reduction: str = "mean", label_smoothing: float = 0.0  # noqa: N803
+        self, Y: Self, reduction: str = "mean", label_smoothing: float = 0.0
     ) -> Self:
         """Cross entropy of logits along axis 1 and classes, given as numbers or as probabilities.
 
@@ -180,7 +180,7 @@ class Networks(Random):
 
     def sparse_categorical_crossentropy(
         self,
-        Y: Self,  # noqa: N803
+        Y: Self,
         ignore_index: int = -1,
         label_smoothing: float = 0.0,
         reduction: str = "mean",
@@ -214,7 +214,7 @@ class Networks(Random):
 
     def nll_loss(
         self,
-        Y: Self,  # noqa: N803
+        Y: Self,
         weight: Self | None = None,
         ignore_index: int | None = None,
         reduction: str = "mean",
@@ -235,7 +235,7 @@ class Networks(Random):
             weights = Y.ne(ignore_index).where(weights, 0)
         return of_class.mul(weights)._reduced_loss(reduction, weights.sum())
 
-    def binary_crossentropy(self, Y: Operand, reduction: str = "mean") -> Self:  # noqa: N803
+    def binary_crossentropy(self, Y: Operand, reduction: str = "mean") -> Self:
         """Binary cross entropy of probabilities and targets from 0 to 1."""
         target = self._from_uop(self._operand_uop(Y))
         losses = target.mul(self.log()).add(target.neg().add(1).mul(self.neg().add(1).log()))
@@ -243,7 +243,7 @@ class Networks(Random):
 
     def binary_crossentropy_logits(
         self,
-        Y: Operand,  # noqa: N803
+        Y: Operand,
         reduction: str = "mean",
         pos_weight: Self | None = None,
     ) -> Self:

@@ -6,9 +6,7 @@ from functools import cache
 from typing import Self
 
 from tg_ir.dtype import DType, dtypes, sum_accumulator
-from tg_ir.graph import Combine, ConstType, Ops, ReduceArg
-from tg_ir.graph import same_extent
-from tg_ir.graph import UOp
+from tg_ir.graph import Combine, ConstType, Ops, ReduceArg, UOp, same_extent
 
 from tg_frontend.nodes.broadcasting import positions, resolve_axis
 from tg_frontend.tensor.reduction import Reduction, without_axes
