@@ -1,7 +1,6 @@
-"""Pipelines run their passes in order, take passes of third parties, verify between them and name what failed."""
+"""Pipelines run passes in order, take those of others, verify them and name what failed."""
 
 import pytest
-
 from tg_ir.config import Context
 from tg_ir.dtype import dtypes
 from tg_ir.errors import DTypeError
@@ -32,7 +31,8 @@ def test_passes_run_in_order_with_the_context():
 
 
 @pytest.mark.parametrize(
-    ("place", "expected"), [({"before": "b"}, ["a", "new", "b"]), ({"after": "b"}, ["a", "b", "new"])]
+    ("place", "expected"),
+    [({"before": "b"}, ["a", "new", "b"]), ({"after": "b"}, ["a", "b", "new"])],
 )
 def test_insert_puts_a_pass_next_to_the_named_one(place, expected):
     notes = []
@@ -48,7 +48,7 @@ def test_without_leaves_a_pass_out():
 
 
 def test_insert_next_to_an_unknown_pass_suggests_a_name():
-    with pytest.raises(PipelineError, match="no pass is called 'vectorise'; did you mean 'vectorize'"):
+    with pytest.raises(PipelineError, match="is called 'vectorise'; did you mean 'vectorize'"):
         Pipeline((noted("vectorize", []),)).insert(noted("new", []), before="vectorise")
 
 

@@ -1,4 +1,4 @@
-"""The errors of the graph part: texts that are no graph, graphs that break a spec, programs that fail when evaluated."""
+"""Errors of the graph part: of texts, specs, passes and evaluated programs."""
 
 from __future__ import annotations
 

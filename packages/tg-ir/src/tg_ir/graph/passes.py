@@ -1,6 +1,7 @@
-"""Passes and pipelines: the list that lowers a graph step by step, open to passes of third parties by name.
+"""Passes and pipelines: what lowers a graph step by step, open to third parties by name.
 
-A pass is a pure function of (graph, context). The pipeline runs, verifies and names the pass that failed.
+A pass is a pure function of (graph, context). The pipeline runs, verifies and names the pass that
+failed.
 """
 
 from __future__ import annotations
@@ -43,8 +44,8 @@ class Pipeline(Generic[ContextT]):
     """Passes in order.
 
     passes: the passes; no two of one name.
-    verify: raises where a graph breaks the spec of this pipeline's stage. Run on what goes in and comes out with
-        `SPEC=1`, after every pass too with `SPEC=2`.
+    verify: raises where a graph breaks the spec of this pipeline's stage. Run on what goes in and
+        comes out with `SPEC=1`, after every pass too with `SPEC=2`.
     """
 
     passes: tuple[Pass[ContextT], ...]
@@ -120,8 +121,8 @@ class Pipeline(Generic[ContextT]):
             observe: called with each pass and the graph it made, for DEBUG output and replay.
 
         Raises:
-            PassError: a pass failed, or what it made breaks the spec; names the pass. An error that a pass raises on
-                purpose (a TgError) keeps its type, and a note names the pass.
+            PassError: a pass failed, or what it made breaks the spec; names the pass. An error that
+                a pass raises on purpose (a TgError) keeps its type, and a note names the pass.
         """
         level = int(SPEC)
         if level >= _VERIFY_BORDERS and self.verify is not None:

@@ -70,7 +70,7 @@ def test_expression_computes_what_alu_computes(op, dtype):
     result = dtypes.bool if op in GroupOp.Comparison else dtype
     expression = scalar_expression(op, result, dtype)
 
-    @settings(max_examples=40, deadline=None, database=None)
+    @settings(max_examples=25, deadline=None, database=None)
     @given(st.tuples(*[values_of(operand) for operand in operand_dtypes(op, dtype)]))
     def check(values):
         assert bits(run(expression, values)) == bits(alu(op, result, values, dtype))
@@ -83,7 +83,7 @@ def test_expression_computes_what_alu_computes(op, dtype):
 def test_cast_expression_computes_what_alu_computes(source, target):
     expression = scalar_expression(Ops.CAST, target, source)
 
-    @settings(max_examples=20, deadline=None, database=None)
+    @settings(max_examples=10, deadline=None, database=None)
     @given(values_of(source))
     def check(value):
         assert bits(run(expression, [value])) == bits(alu(Ops.CAST, target, [value], source))
@@ -98,7 +98,7 @@ def as_float32(value):
 SMALL = st.integers(-(2**24), 2**24).map(float)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(SMALL, SMALL, st.integers(-60, 60), st.integers(-60, 60))
 @example(2.0**12 + 1, 2.0**12 - 1, 0, -60)
 def test_fused_multiply_add_rounds_once(a, b, scale, small):

@@ -1,8 +1,7 @@
-"""Linear kernels give what numpy gives: loops, vectors, masks, registers, grids with barriers; faults name the node."""
+"""Linear kernels give what numpy gives; faults name the node."""
 
 import numpy as np
 import pytest
-
 from tg_ir.dtype import dtypes
 from tg_ir.graph.errors import EvaluationError, OutOfRangeError
 from tg_ir.graph.evaluate import clear_kernels, python_source_of, run_linear_kernel

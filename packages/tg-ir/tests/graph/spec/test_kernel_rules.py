@@ -42,16 +42,16 @@ def loop(axis, bound=8, kind=AxisType.GLOBAL):
 
 
 OUT, IN = param(0, writable=True), param(1)
-I, J = loop(0), loop(1)
+R, J = loop(0), loop(1)
 K = loop(2, 4, AxisType.REDUCE)
 V, W = loop(3, 4, AxisType.VECTOR), loop(4, 2, AxisType.VECTOR)
 L = loop(5, 8, AxisType.LOOP)
-X = IN.index(I).load()
+X = IN.index(R).load()
 ADD = Combine.of(Ops.ADD, F32)
 
 
 def kernel(value, *loops, out=OUT):
-    ranges = loops or (I,)
+    ranges = loops or (R,)
     return UOp.sink(out.index(ranges[0]).store(value).end(*ranges), arg=INFO)
 
 
@@ -72,7 +72,7 @@ STATES = [
 TWO = Combine("pair", (0.0, 0), (STATES[0], STATES[3]))
 BOTH = node(Ops.REDUCE, F32, (IN.index(K).load(), K.cast(I32), K), ReduceArg(TWO))
 PREFIX = node(Ops.SCAN, F32, (IN.index(L).load(), L), ReduceArg(ADD))
-MASK = I < 4
+MASK = R < 4
 VARIABLE = UOp(Ops.DEFINE_VAR, INDEX, (), VarArg("v0", 1, 8))
 WIDE = IN.index(const(0, INDEX)).load(None, F32.vec(4))
 LANES = node(Ops.LANES, INDEX.vec(4))
@@ -82,37 +82,40 @@ VALID = {
     "reduction": kernel((X * IN.index(K).load()).reduce(Ops.ADD, K)),
     "two states": kernel(BOTH.get_tuple(1, I32).cast(F32)),
     "scan": kernel(PREFIX, L),
-    "stage": kernel(TILE.index(I % 4).load()),
-    "mask": kernel(IN.index(I, MASK).load(const(1.0))),
+    "stage": kernel(TILE.index(R % 4).load()),
+    "mask": kernel(IN.index(R, MASK).load(const(1.0))),
     "symbolic": kernel(IN.index(loop(7, VARIABLE)).load(), loop(7, VARIABLE)),
-    "in place": kernel(OUT.index(I).load() + X),
+    "in place": kernel(OUT.index(R).load() + X),
     "in place, in order": kernel(OUT.index(L + 1).load(), L),
     "in place, other elements": UOp.sink(
-        param(0, 16, writable=True).index(I).store(
-            param(0, 16, writable=True).index(I + 8).load()
-        ).end(I)
+        param(0, 16, writable=True).index(R).store(
+            param(0, 16, writable=True).index(R + 8).load()
+        ).end(R)
     ),
     "several stores": UOp.sink(
-        node(Ops.TUPLE, VOID, (OUT.index(I).store(X), param(2, writable=True).index(I).store(X)))
-        .end(I),
+        node(Ops.TUPLE, VOID, (OUT.index(R).store(X), param(2, writable=True).index(R).store(X)))
+        .end(R),
         arg=INFO,
     ),
     "vectors": UOp.sink(
         OUT.index(const(0, INDEX)).store(WIDE + const(1.0).broadcast(4)),
         OUT.index(LANES).store(IN.index(LANES).load()),
         OUT.index(const(1, INDEX)).store(node(Ops.REDUCE_LANES, F32, (WIDE,), Ops.MAX)),
-        OUT.index(const(2, INDEX)).store(node(Ops.VECTORIZE, F32.vec(2), (X_0 := WIDE.gep(1), X_0))),
+        OUT.index(const(2, INDEX)).store(node(Ops.VECTORIZE, F32.vec(2), (WIDE.gep(1),) * 2)),
         arg=INFO,
     ),
     "vector axis": kernel(IN.index(V).load(), V),
     "registers": kernel(
-        REG.after(REG.after(I).index(0).store(const(0.0))).index(0).load()
+        REG.after(REG.after(R).index(0).store(const(0.0))).index(0).load()
     ),
     "grid": UOp.sink(
         OUT.index(node(Ops.SPECIAL, INDEX, (const(8, INDEX),), "g0")).store(const(0.0)), arg=INFO
     ),
     "local memory": kernel(
-        node(Ops.DEFINE_LOCAL, F32, (), DefineArg(0, 8)).after(node(Ops.BARRIER, VOID)).index(I).load()
+        node(Ops.DEFINE_LOCAL, F32, (), DefineArg(0, 8))
+        .after(node(Ops.BARRIER, VOID))
+        .index(R)
+        .load()
     ),
     "casts": kernel(X.cast(I32).bitcast(F32)),
 }
@@ -125,10 +128,10 @@ def test_valid_kernels_pass(case):
 
 BROKEN = {
     "op of another stage": (kernel(X.reshape((1,))), "RESHAPE: has no place in a kernel graph"),
-    "argument without a format": (kernel(param(1, 8, INDEX).index(I).load().cast(F32)), "machine"),
-    "negative slot": (kernel(param(-1).index(I).load()), "slot and size are at least 0"),
+    "argument without a format": (kernel(param(1, 8, INDEX).index(R).load().cast(F32)), "machine"),
+    "negative slot": (kernel(param(-1).index(R).load()), "slot and size are at least 0"),
     "register of effects": (
-        kernel(node(Ops.DEFINE_REG, VOID, (), DefineArg(0, 1)).index(I).load()),
+        kernel(node(Ops.DEFINE_REG, VOID, (), DefineArg(0, 1)).index(R).load()),
         "holds values, not void",
     ),
     "bound of floats": (
@@ -136,31 +139,31 @@ BROKEN = {
         "its bound is an int",
     ),
     "counter of another dtype": (
-        kernel(X, node(Ops.RANGE, I32, I.src, I.arg)),
+        kernel(X, node(Ops.RANGE, I32, R.src, R.arg)),
         "counts in the dtype of its bound",
     ),
     "place in no grid": (
-        kernel(node(Ops.SPECIAL, INDEX, I.src, "x0").cast(F32)),
+        kernel(node(Ops.SPECIAL, INDEX, R.src, "x0").cast(F32)),
         "is one of g0, g1, g2, l0, l1, l2, got 'x0'",
     ),
-    "index of a value": (kernel(node(Ops.LOAD, F32, (X.index(I),))), "reaches into a buffer"),
+    "index of a value": (kernel(node(Ops.LOAD, F32, (X.index(R),))), "reaches into a buffer"),
     "position of floats": (kernel(IN.index(X).load()), "its position is an int"),
     "element of another dtype": (
-        kernel(node(Ops.INDEX, I32, (IN, I)).load().cast(F32)),
+        kernel(node(Ops.INDEX, I32, (IN, R)).load().cast(F32)),
         "is an element of its buffer",
     ),
-    "mask of ints": (kernel(IN.index(I, const(1, I32)).load()), "its mask is a bool"),
+    "mask of ints": (kernel(IN.index(R, const(1, I32)).load()), "its mask is a bool"),
     "mask of other lanes": (
         kernel(node(Ops.REDUCE_LANES, F32, (IN.index(LANES, MASK.broadcast(2)).load(),), Ops.ADD)),
         "its mask has one lane or 4",
     ),
     "load of a value": (kernel(node(Ops.LOAD, F32, (X,))), "reads an INDEX, got LOAD"),
     "load as another dtype": (
-        kernel(IN.index(I).load(None, I32).cast(F32)),
+        kernel(IN.index(R).load(None, I32).cast(F32)),
         "reads elements of dtypes.float32",
     ),
     "default of another dtype": (
-        kernel(IN.index(I, MASK).load(const(0, I32))),
+        kernel(IN.index(R, MASK).load(const(0, I32))),
         "where its mask is false, got dtypes.int32",
     ),
     "load at other lanes": (
@@ -168,33 +171,33 @@ BROKEN = {
         "accesses 2 lanes at 4 positions",
     ),
     "row under a mask of other lanes": (
-        kernel(IN.index(I, MASK.broadcast(2)).load(None, F32.vec(4)).gep(0)),
+        kernel(IN.index(R, MASK.broadcast(2)).load(None, F32.vec(4)).gep(0)),
         "under a mask of",
     ),
     "store to a value": (
-        UOp.sink(node(Ops.STORE, VOID, (X, X)).end(I)),
+        UOp.sink(node(Ops.STORE, VOID, (X, X)).end(R)),
         "writes an INDEX, got LOAD",
     ),
-    "store of another dtype": (kernel(I.cast(I32)), "writes elements of dtypes.float32"),
+    "store of another dtype": (kernel(R.cast(I32)), "writes elements of dtypes.float32"),
     "store to an input": (kernel(X, out=param(0)), "argument 0, which is not writable"),
     "store of lanes to other lanes": (
-        UOp.sink(OUT.index(LANES).store(node(Ops.VECTORIZE, F32.vec(2), (X, X))).end(I)),
+        UOp.sink(OUT.index(LANES).store(node(Ops.VECTORIZE, F32.vec(2), (X, X))).end(R)),
         "accesses 2 lanes at 4 positions",
     ),
-    "version of a value": (kernel(node(Ops.AFTER, F32, (X,)).index(I).load()), "is a buffer after"),
-    "version after a value": (kernel(IN.after(X).index(I).load()), "comes after effects, got LOAD"),
-    "end of a value": (UOp.sink(node(Ops.END, VOID, (X, I))), "repeats an effect, got LOAD"),
+    "version of a value": (kernel(node(Ops.AFTER, F32, (X,)).index(R).load()), "is a buffer after"),
+    "version after a value": (kernel(IN.after(X).index(R).load()), "comes after effects, got LOAD"),
+    "end of a value": (UOp.sink(node(Ops.END, VOID, (X, R))), "repeats an effect, got LOAD"),
     "end of no range": (
-        UOp.sink(node(Ops.END, VOID, (OUT.index(I).store(X), X, I))),
+        UOp.sink(node(Ops.END, VOID, (OUT.index(R).store(X), X, R))),
         "closes RANGEs, got LOAD",
     ),
-    "range closed twice": (kernel(X, I, I), "closes a RANGE twice"),
+    "range closed twice": (kernel(X, R, R), "closes a RANGE twice"),
     "effects with a value among them": (
-        UOp.sink(node(Ops.TUPLE, VOID, (X,)).end(I)),
+        UOp.sink(node(Ops.TUPLE, VOID, (X,)).end(R)),
         "the effects of one END, got LOAD",
     ),
     "range never closed": (
-        UOp.sink(OUT.index(I).store(X), arg=INFO),
+        UOp.sink(OUT.index(R).store(X), arg=INFO),
         "the RANGE of axis .0,. is never closed",
     ),
     "sink of a value": (UOp.sink(X, arg=INFO), "holds effects, got LOAD"),
@@ -211,24 +214,24 @@ BROKEN = {
         "dtype is that of its source",
     ),
     "scan along two ranges": (
-        kernel(node(Ops.SCAN, F32, (X, I, L), ReduceArg(ADD)), L, I),
+        kernel(node(Ops.SCAN, F32, (X, R, L), ReduceArg(ADD)), L, R),
         "runs along one RANGE, got 2",
     ),
     "result that does not exist": (kernel(BOTH.get_tuple(2, F32)), "takes result 2 of 2"),
     "stage of wrong shape": (
-        kernel(staged(StageArg(AddrSpace.LOCAL, (4, 4), (0, 1)), K).index(I).load()),
+        kernel(staged(StageArg(AddrSpace.LOCAL, (4, 4), (0, 1)), K).index(R).load()),
         "for its 1 RANGEs",
     ),
     "stage in no order": (
-        kernel(staged(StageArg(AddrSpace.LOCAL, (4,), (1,)), K).index(I).load()),
+        kernel(staged(StageArg(AddrSpace.LOCAL, (4,), (1,)), K).index(R).load()),
         "for its 1 RANGEs",
     ),
     "stage too small": (
-        kernel(staged(StageArg(AddrSpace.LOCAL, (3,), (0,)), K).index(I).load()),
+        kernel(staged(StageArg(AddrSpace.LOCAL, (3,), (0,)), K).index(R).load()),
         "has 3 places for a RANGE up to 4",
     ),
     "stage padded by less than 0": (
-        kernel(staged(StageArg(AddrSpace.LOCAL, (4,), (0,), -1), K).index(I).load()),
+        kernel(staged(StageArg(AddrSpace.LOCAL, (4,), (0,), -1), K).index(R).load()),
         "pads by at least 0",
     ),
     "value along two vector axes": (
@@ -253,7 +256,7 @@ BROKEN = {
         "has 2 lanes, its dtype",
     ),
     "vector of other dtypes": (
-        kernel(node(Ops.VECTORIZE, F32.vec(2), (X, I)).gep(0)),
+        kernel(node(Ops.VECTORIZE, F32.vec(2), (X, R)).gep(0)),
         "its lanes are dtypes.float32",
     ),
     "missing lane": (kernel(WIDE.gep(4)), "takes lane 4 of 4"),
@@ -267,18 +270,18 @@ BROKEN = {
         "joins the lanes of a vector",
     ),
     "two loops of one axis": (
-        kernel(X + IN.index(loop(0, 4)).load(), I, loop(0, 4)),
+        kernel(X + IN.index(loop(0, 4)).load(), R, loop(0, 4)),
         "another RANGE is also called axis .0,.",
     ),
     "read of an overwritten buffer": (
         UOp.sink(
-            OUT.index(I).store(X).end(I),
+            OUT.index(R).store(X).end(R),
             param(2, writable=True).index(J).store(OUT.index(J).load()).end(J),
         ),
         "may see either version",
     ),
     "read of what another iteration overwrites": (
-        kernel(OUT.index(I + 1).load()),
+        kernel(OUT.index(R + 1).load()),
         "another iteration of the same independent loops",
     ),
 }
@@ -292,7 +295,7 @@ def test_broken_kernels_are_refused(case):
 
 
 def test_read_after_the_write_is_in_order():
-    written = OUT.after(OUT.index(I).store(X).end(I))
+    written = OUT.after(OUT.index(R).store(X).end(R))
     graph = UOp.sink(param(2, writable=True).index(J).store(written.index(J).load()).end(J))
     verify(graph, kernel_graph)
 

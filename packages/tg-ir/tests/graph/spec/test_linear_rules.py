@@ -32,7 +32,8 @@ def endif(opened):
 
 EIGHT = const(8)
 OUT = UOp(Ops.PARAM, F32, (), ParamArg(0, 8, True))
-I, J = loop(0), loop(1)
+IN = UOp(Ops.PARAM, F32, (), ParamArg(0, 8))
+R, J = loop(0), loop(1)
 ZERO = const(0.0, F32)
 
 
@@ -41,24 +42,24 @@ def at(position, buffer=OUT):
 
 
 REG = UOp(Ops.DEFINE_REG, F32.vec(4), (), DefineArg(0, 1))
-STORE_I = at(I).store(ZERO)
-TEST = UOp(Ops.CMPLT, dtypes.bool, (I, EIGHT))
+STORE_I = at(R).store(ZERO)
+TEST = UOp(Ops.CMPLT, dtypes.bool, (R, EIGHT))
 IF = condition(TEST)
 THREAD = loop(3, AxisType.THREAD)
 HEAD = [OUT, EIGHT, ZERO]
 
 VALID = {
-    "loop": [*HEAD, I, at(I), STORE_I, end(I)],
-    "nested loops": [*HEAD, I, at(I), J, STORE_I, end(J), end(I)],
-    "condition": [*HEAD, I, at(I), TEST, IF, STORE_I, endif(IF), end(I)],
+    "loop": [*HEAD, R, at(R), STORE_I, end(R)],
+    "nested loops": [*HEAD, R, at(R), J, STORE_I, end(J), end(R)],
+    "condition": [*HEAD, R, at(R), TEST, IF, STORE_I, endif(IF), end(R)],
     "threads": [*HEAD, THREAD, end(THREAD)],
     "read after the loop": [
         *HEAD,
-        I,
-        at(I),
+        R,
+        at(R),
         STORE_I,
-        end(I),
-        after := OUT.after(end(I)),
+        end(R),
+        after := OUT.after(end(R)),
         zero := const(0),
         at(zero, after),
         at(zero, after).load(),
@@ -80,23 +81,23 @@ def test_valid_kernels_pass(case):
 
 
 INDEX_CONST = const(8, dtypes.index)
-VALUE = UOp(Ops.CAST, F32, (I,))
+VALUE = UOp(Ops.CAST, F32, (R,))
 ELSEWHERE = at(EIGHT).store(VALUE)
 BROKEN = {
     "op of another stage": ([UOp.sink()], "SINK: has no place in a linear kernel"),
     "node twice": ([EIGHT, EIGHT], "stands twice in the list"),
-    "source after its user": ([I, EIGHT, end(I)], "its source .* stands after it"),
-    "source not in the list": ([I, end(I)], "its source .* is not in the list"),
+    "source after its user": ([R, EIGHT, end(R)], "its source .* stands after it"),
+    "source not in the list": ([R, end(R)], "its source .* is not in the list"),
     "index dtype": ([INDEX_CONST], "has dtype index, which has no machine width"),
     "end of no range": ([*HEAD, at(EIGHT), end(at(EIGHT).load())], "ends a RANGE, got LOAD"),
-    "endif of no if": ([EIGHT, I, endif(I), end(I)], "ends an IF, got RANGE"),
+    "endif of no if": ([EIGHT, R, endif(R), end(R)], "ends an IF, got RANGE"),
     "condition of ints": ([EIGHT, condition(EIGHT)], "asks a bool, got dtypes.int64"),
-    "range never ended": ([EIGHT, I], "RANGE: is never ended"),
-    "if never ended": ([EIGHT, I, TEST, end(I), IF], "uses .*CMPLT.* computed inside"),
-    "loops not nested": ([EIGHT, I, J, end(I), end(J)], "but innermost is .*axis=.1,."),
-    "loop ended twice": ([EIGHT, I, end(I), endif(IF)], "is not in the list"),
+    "range never ended": ([EIGHT, R], "RANGE: is never ended"),
+    "if never ended": ([EIGHT, R, TEST, end(R), IF], "uses .*CMPLT.* computed inside"),
+    "loops not nested": ([EIGHT, R, J, end(R), end(J)], "but innermost is .*axis=.1,."),
+    "loop ended twice": ([EIGHT, R, end(R), endif(IF)], "is not in the list"),
     "value used outside of its loop": (
-        [*HEAD, at(EIGHT), I, VALUE, end(I), ELSEWHERE],
+        [*HEAD, at(EIGHT), R, VALUE, end(R), ELSEWHERE],
         "uses .*CAST.* which was computed inside",
     ),
     "vector axis": ([EIGHT, v := loop(2, AxisType.VECTOR), end(v)], "kind VECTOR are lanes"),
@@ -105,9 +106,9 @@ BROKEN = {
         [EIGHT, THREAD, end(THREAD), t := loop(4, AxisType.THREAD), end(t)],
         "is a second THREAD range",
     ),
-    "inner thread range": ([EIGHT, I, THREAD, end(THREAD), end(I)], "it is outermost"),
+    "inner thread range": ([EIGHT, R, THREAD, end(THREAD), end(R)], "it is outermost"),
     "store to an input": (
-        [p := UOp(Ops.PARAM, F32, (), ParamArg(0, 8)), EIGHT, ZERO, at(EIGHT, p), at(EIGHT, p).store(ZERO)],
+        [IN, EIGHT, ZERO, at(EIGHT, IN), at(EIGHT, IN).store(ZERO)],
         "which is not writable",
     ),
     "variable of floats": ([UOp(Ops.DEFINE_VAR, F32, (), VarArg("v0", 0, 1))], "dtype is an int"),

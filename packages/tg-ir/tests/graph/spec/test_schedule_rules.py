@@ -52,7 +52,8 @@ def test_valid_schedules_pass(case):
     verify(VALID[case], schedule)
 
 
-BAD_KERNEL = UOp.sink(param(0, True).index(UOp.range(4, 0, AxisType.GLOBAL)).store(UOp.const(F32, 0.0)))
+OPEN = UOp.range(4, 0, AxisType.GLOBAL)
+BAD_KERNEL = UOp.sink(param(0, True).index(OPEN).store(UOp.const(F32, 0.0)))
 BROKEN = {
     "list of others": (linear(buffer(1)), "is a list of CALLs, got BUFFER"),
     "unknown kind": (linear(call(kind="loop")), "is of kind kernel, copy, graph, got 'loop'"),

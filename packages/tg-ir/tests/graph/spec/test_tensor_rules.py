@@ -153,7 +153,10 @@ BROKEN = {
     "scan along two axes": (reduced(axes=(0, 1), op=Ops.SCAN_AXIS), "scans along one axis"),
     "states of two shapes": (reduced(pair(GOOD_BODY), src=(X, GRID.cast(I32))), "share a shape"),
     "wrong number of states": (reduced(pair(GOOD_BODY)), "has 2 states, got 1 values"),
-    "identity of another type": (reduced(Combine("sum", (0,), (), Ops.ADD)), "starts from 0, no exact"),
+    "identity of another type": (
+        reduced(Combine("sum", (0,), (), Ops.ADD)),
+        "starts from 0, no exact",
+    ),
     "combine by another op": (reduced(Combine("sub", (0.0,), (), Ops.SUB)), "one of ADD, MUL"),
     "bitwise combine of floats": (reduced(Combine("or", (0.0,), (), Ops.OR)), "not defined on"),
     "body without a result": (

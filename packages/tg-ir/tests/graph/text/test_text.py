@@ -1,11 +1,10 @@
-"""A graph comes back from its text as the same nodes; a text that is no graph is refused with a caret."""
+"""A graph comes back from its text as the same nodes; other texts are refused with a caret."""
 
 import math
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
 from tg_ir.dtype import dtypes
 from tg_ir.graph.errors import TextError
 from tg_ir.graph.ops import (

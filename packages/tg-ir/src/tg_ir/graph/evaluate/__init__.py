@@ -1,4 +1,4 @@
-"""What every op computes, by running it: the reference that all backends are compared with. Standard library only."""
+"""What every op computes, by running it: the reference that all backends are compared with."""
 
 from tg_ir.graph.evaluate.kernel_graph import (
     clear_kernel_graphs,

@@ -1,7 +1,8 @@
-"""Python expressions that compute one ALU op on scalars, for the source that the evaluator generates.
+"""Python expressions that compute one ALU op on scalars, for the evaluator's source.
 
-`tg_ir.graph.scalar.alu` is what an op means. Ops that Python computes exactly the same way are written inline,
-because a call costs ten times as much; a property test compares every one with `alu`.
+`tg_ir.graph.scalar.alu` is what an op means. Ops that Python computes exactly the same way are
+written inline, because a call costs ten times as much; a property test compares every one with
+`alu`.
 """
 
 from __future__ import annotations
@@ -57,17 +58,20 @@ def _as_bfloat16(value: float) -> float:
 
 
 def may_be_tie(lost: float) -> bool:
-    """Whether rounding a double to float32, which lost `lost`, may go wrong because it is the second rounding.
+    """Whether a double, rounded to float32 by losing `lost`, may have been rounded wrongly.
 
-    A double that is not half way between two float32 numbers rounds to where the exact value does. Half way, what is
-    lost is a power of two; an infinity or NaN is looked at too.
+    The double was rounded itself. That does no harm unless it lies half way between two float32
+    numbers; what is lost is then a power of two. An infinity or NaN is looked at too.
     """
     mantissa = math.frexp(lost)[0]
     return mantissa == 0.5 or mantissa == -0.5 or lost - lost != 0.0
 
 
 def fused_float32(a: float, b: float, c: float) -> float:
-    """a*b + c of float32 values, rounded once: the product is exact in a double, the sum nearly always good enough."""
+    """a*b + c of float32 values, rounded once.
+
+    The product is exact in a double, and the sum nearly always good enough.
+    """
     total = a * b + c
     rounded = array("f", (total,))[0]
     lost = total - rounded
@@ -205,7 +209,7 @@ def _float(op: Ops, dtype: DType) -> Expression | None:
 
 
 def _rounded(text: str, dtype: DType) -> Expression:
-    """A double rounded to `dtype`. One rounding more is harmless: a double has over twice the digits."""
+    """A double rounded to `dtype`: harmless, as it has over twice the digits."""
     match dtype.name:
         case "float64":
             return Expression(text)

@@ -1,8 +1,8 @@
 """Runs a kernel graph, before or after any of its passes.
 
-Each node is computed in the innermost of the loops that its value depends on (`UOp.ranges`), once for each of
-their iterations. Loops of every axis kind run one iteration after another; what must not depend on that order
-is for the verifier to reject.
+Each node is computed in the innermost of the loops that its value depends on (`UOp.ranges`), once
+for each of their iterations. Loops of every axis kind run one iteration after another; what must
+not depend on that order is for the verifier to reject.
 """
 
 from __future__ import annotations
@@ -172,7 +172,7 @@ class _GraphWriter:
     def _nest(
         self, values: Sequence[UOp], loops: Sequence[UOp], body: Callable[[], None]
     ) -> None:
-        """Write `body` inside `loops`; what depends on the outer ones only is written further out."""
+        """Write `body` inside `loops`, and further out what depends on outer ones only."""
         for loop in loops:
             if loop.op is not Ops.RANGE or loop in self._open:
                 raise EvaluationError(f"expected loops that are not open, got {loop!r}")
@@ -309,7 +309,7 @@ class _GraphWriter:
 
 
 def _values_that_change(effect: UOp, loops: Sequence[UOp]) -> frozenset[UOp]:
-    """What depends on a LOAD of the memory that loops, run in order, store to: it reads what they wrote."""
+    """What depends on a LOAD of memory that loops in order store to: it reads what they wrote."""
     if all(loop.arg.kind is not AxisType.LOOP for loop in loops):
         return frozenset()
     stores = effect.src if effect.op is Ops.TUPLE else (effect,)
@@ -328,7 +328,7 @@ def _is_bare(node: UOp) -> bool:
 
 
 def stage_layout(arg: StageArg) -> tuple[int, tuple[int, ...]]:
-    """The number of elements of a STAGE, and the distance in memory between neighbours along each axis."""
+    """The number of elements of a STAGE, and the distance between neighbours along each axis."""
     strides = [0] * len(arg.shape)
     distance = 1
     for position, axis in enumerate(reversed(arg.order)):

@@ -1,6 +1,7 @@
-"""Runs a linear kernel: this is what DEV=PYTHON does, and what the text of every renderer must agree with.
+"""Runs a linear kernel: what DEV=PYTHON does, and what every renderer must agree with.
 
-A kernel is translated to Python source once and kept, keyed by its nodes (equal kernels are the same nodes).
+A kernel is translated to Python source once and kept, keyed by its nodes (equal kernels are the
+same nodes).
 """
 
 from __future__ import annotations

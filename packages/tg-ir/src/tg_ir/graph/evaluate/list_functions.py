@@ -1,4 +1,4 @@
-"""Functions over whole lists, compiled once each: an ALU op on every element, a reduction or scan of groups."""
+"""Functions over whole lists, compiled once each: ALU ops, reductions and scans."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Memory as the evaluator sees it: a mutable sequence of Python numbers over the bytes of a buffer.
 
-`memoryview.cast` serves every dtype that has a native format; float16 and bfloat16 go through a table of all
-their 65,536 patterns. Buffers are in the byte order of the machine.
+`memoryview.cast` serves every dtype that has a native format; float16 and bfloat16 go through a
+table of all their 65,536 patterns. Buffers are in the byte order of the machine.
 """
 
 from __future__ import annotations
@@ -100,8 +100,10 @@ def typed_memory(buffer: Buffer, dtype: DType) -> Memory:
 
 
 def out_of_range(position: object, count: int, size: int) -> None:
-    """Raises:
-    OutOfRangeError: always.
+    """Refuse an access.
+
+    Raises:
+        OutOfRangeError: always.
     """
     elements = f"element {position}" if count == 1 else f"{count} elements from {position}"
     raise OutOfRangeError(f"touches {elements} of a buffer of {size} elements")

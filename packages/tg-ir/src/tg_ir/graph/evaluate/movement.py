@@ -1,7 +1,7 @@
 """Movement ops on flat, row-major lists: which element of the source stands where in the result.
 
-The items may be anything. The evaluator moves values, and positions of elements where it asks which ones a STORE
-writes; `fill` stands where nothing comes from the source.
+The items may be anything. The evaluator moves values, and positions of elements where it asks which
+ones a STORE writes; `fill` stands where nothing comes from the source.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ def _with_extent(shape: Shape, axis: int, extent: int) -> Shape:
 
 
 def _windowed(strides: Sequence[int], arg: SkewArg) -> list[int]:
-    """Strides by which (o, k) reaches row `o*stride + k*dilation` of `axis`, other axes as they are."""
+    """Strides by which (o, k) reaches row `o*stride + k*dilation` of `axis`."""
     skewed = list(strides)
     skewed[arg.axis] = strides[arg.axis] * arg.stride
     skewed[arg.window_axis] = strides[arg.window_axis] + strides[arg.axis] * arg.dilation
@@ -184,7 +184,7 @@ def _only(strides: Sequence[int], arg: SkewArg) -> list[int]:
 def gather(
     value: TensorValue, indices: Sequence[TensorValue], axes: Sequence[int], fill: Any
 ) -> TensorValue:
-    """`value` at `indices` along `axes`: shape of the indices, then the other axes; `fill` out of range."""
+    """`value` at `indices` along `axes`: axes of the indices, then the others. Else `fill`."""
     strides = strides_of(value.shape)
     others = [axis for axis in range(len(value.shape)) if axis not in axes]
     rest_shape = tuple(value.shape[axis] for axis in others)

@@ -197,7 +197,7 @@ def _store(source: PythonSource, node: UOp) -> None:
 
 
 def _as_row(values: str, buffer: UOp) -> str:
-    """`values` as what a slice of the memory of `buffer` can be set to; empty where it takes lanes one by one."""
+    """What a slice of the memory of `buffer` can be set to; empty: it takes lanes one by one."""
     if buffer.op is not Ops.PARAM:
         return values
     code = struct_code(buffer.dtype)
@@ -234,7 +234,7 @@ _WRITERS: dict[Ops, Callable[[PythonSource, UOp], None]] = {
 
 
 def write_arguments(source: PythonSource, nodes: Iterable[UOp]) -> None:
-    """Write where the PARAMs and DEFINE_VARs among `nodes` find themselves in `buffers` and `vals`."""
+    """Write where in `buffers` and `vals` the PARAMs and DEFINE_VARs of `nodes` are."""
     for node, position in variable_positions(nodes).items():
         source.define(node, f"vals[{position}]")
     for node in nodes:
@@ -243,7 +243,7 @@ def write_arguments(source: PythonSource, nodes: Iterable[UOp]) -> None:
 
 
 def variable_positions(nodes: Iterable[UOp]) -> dict[UOp, int]:
-    """Where in `vals` each DEFINE_VAR stands: by its name `v0`, `v1`, ..., else in the order of `nodes`."""
+    """Where in `vals` each DEFINE_VAR is: by its name `v0`, `v1`, ..., else in order."""
     variables = [node for node in nodes if node.op is Ops.DEFINE_VAR]
     if all(v.arg.name[:1] == "v" and v.arg.name[1:].isdigit() for v in variables):
         return {v: int(v.arg.name[1:]) for v in variables}

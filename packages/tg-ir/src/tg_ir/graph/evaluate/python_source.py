@@ -1,7 +1,8 @@
-"""Python source for the nodes of a kernel, shared by the evaluators of linear kernels and of kernel graphs.
+"""Python source under construction, for the evaluators of linear kernels and kernel graphs.
 
-`PythonSource` writes statements; the evaluators decide where each goes. Scalars are Python numbers, vectors are
-tuples, memory is a sequence (see `memory`). A failing statement is traced back to its node by its line.
+`PythonSource` writes statements; the evaluators decide where each goes. Scalars are Python numbers,
+vectors are tuples, memory is a sequence (see `memory`). A failing statement is traced back to its
+node by its line.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from tg_ir.graph.symbolic.bounds import fold_index
 from tg_ir.graph.text import neighbourhood
 from tg_ir.graph.uop import UOp, toposort
 
-# CPython refuses more than 20 nested loops in a function: deeper ones go into functions of their own
+# CPython refuses more than 20 nested loops in a function; deeper ones get functions of their own
 _LOOPS_A_FUNCTION = 15
 _FILE_NAME = "<kernel>"
 
@@ -136,7 +137,8 @@ class PythonSource:
         """Write an ALU op or cast, whose sources are written."""
         src_dtype = node.src[-1].dtype
         if node.op in _WRAPPING and cannot_wrap(node):
-            self.define(node, scalar_expression(node.op, dtypes.index, dtypes.index).of(*self._names(node.src)))
+            unwrapped = scalar_expression(node.op, dtypes.index, dtypes.index)
+            self.define(node, unwrapped.of(*self._names(node.src)))
             return
         self.names[node] = self.apply(node.op, node.dtype, src_dtype, self._names(node.src))
 
@@ -164,7 +166,7 @@ class PythonSource:
     def combine(
         self, combine: Combine, state_dtypes: Sequence[DType], old: list[str], new: list[str]
     ) -> list[str]:
-        """Write `combine` of the states `old` and `new`, given by name; returns the names of the result."""
+        """Write `combine` of the states named `old` and `new`; returns the names of the result."""
         if combine.op is not None:
             dtype = state_dtypes[0]
             return [self.apply(combine.op, dtype, dtype, [old[0], new[0]])]
@@ -196,9 +198,10 @@ _WRAPPING = frozenset({Ops.ADD, Ops.SUB, Ops.MUL})
 
 
 def cannot_wrap(node: UOp) -> bool:
-    """Whether the bounds of its operands prove that this scalar ADD, SUB or MUL stays in its int dtype.
+    """Whether bounds prove that this scalar ADD, SUB or MUL stays in its int dtype.
 
-    Address arithmetic is half of what a kernel does, and wrapping an int in Python takes longer than the rest.
+    Address arithmetic is half of what a kernel does, and wrapping an int in Python takes longer
+    than the rest.
     """
     if node.dtype.count > 1 or not dtypes.is_int(node.dtype):
         return False

@@ -1,6 +1,7 @@
-"""`evaluate`: the value of a tensor graph, on flat lists of Python numbers. Slow, exact, any depth of graph.
+"""`evaluate`: the value of a tensor graph, on flat lists of Python numbers.
 
-Values never change: a STORE gives its AFTER a new list, so each read sees the version that it names.
+Values never change: a STORE gives its AFTER a new list, so each read sees the version that it
+names.
 """
 
 from __future__ import annotations
@@ -18,8 +19,6 @@ from tg_ir.graph.evaluate.movement import (
     TensorValue,
     gather,
     move,
-    positions_of,
-    strides_of,
 )
 from tg_ir.graph.ops import GroupOp, Ops
 from tg_ir.graph.text import neighbourhood
@@ -54,13 +53,15 @@ def evaluate(
 
     Args:
         graph: a SINK, or one or several tensors.
-        inputs: for each BUFFER (and PARAM) its elements, as numbers or as bytes; for each DEFINE_VAR its value.
+        inputs: for each BUFFER (and PARAM) its elements, as numbers or as bytes; for each
+            DEFINE_VAR its value.
 
     Returns:
         One value for each source of the SINK, or for each tensor given.
 
     Raises:
-        EvaluationError: an input is missing or of the wrong size, or an op does not fit its operands; shows the node.
+        EvaluationError: an input is missing or of the wrong size, or an op does not fit its
+            operands; shows the node.
     """
     roots = (graph,) if isinstance(graph, UOp) else tuple(graph)
     if len(roots) == 1 and roots[0].op is Ops.SINK:
@@ -71,12 +72,13 @@ def evaluate(
 
 def _single(result: _Result, node: UOp) -> TensorValue:
     if isinstance(result, tuple):
-        raise EvaluationError(f"{node!r} has several results; take one by GETTUPLE\n{neighbourhood(node)}")
+        around = neighbourhood(node)
+        raise EvaluationError(f"{node!r} has several results; take one by GETTUPLE\n{around}")
     return result
 
 
 def _needed(node: UOp) -> tuple[UOp, ...]:
-    """The sources whose values `node` needs: not the history of REALIZED, nor the body of FUNCTION."""
+    """The sources whose values `node` needs: no history of REALIZED, no body of FUNCTION."""
     match node.op:
         case Ops.REALIZED:
             return node.src[:1]
@@ -162,7 +164,8 @@ class _Evaluator:
         if node.op in GroupOp.Elementwise:
             return self._elementwise(node)
         if node.op in GroupOp.Movement:
-            return move(node.op, self._tensor(node.src[0]), self._argument(node), zero_of(node.dtype))
+            value, argument = self._tensor(node.src[0]), self._argument(node)
+            return move(node.op, value, argument, zero_of(node.dtype))
         compute = _COMPUTE.get(node.op)
         if compute is None:
             raise EvaluationError(f"{node.op.name} has no place in a tensor graph")
@@ -196,20 +199,19 @@ class _Evaluator:
             raise EvaluationError(f"no input is given for {node!r}; inputs: {known}")
         if node.op is Ops.DEFINE_VAR:
             return TensorValue((), [given])
-        size = node.arg.size
-        shape = (size,)
+        size = int(node.arg.size)
+        shape: tuple[int, ...] = (size,)
         if node.op is Ops.PARAM and node.arg.shape is not None:
             shape = tuple(node.arg.shape)
             size = math.prod(shape)
-        is_raw = isinstance(given, (bytes, bytearray, memoryview))
-        items = from_bytes(given, node.dtype) if is_raw else list(given)  # type: ignore[arg-type]  # narrowed by is_raw
+        items = _elements(given, node.dtype)
         if len(items) != size:
             raise EvaluationError(f"{node!r} has {size} elements, its input has {len(items)}")
         return TensorValue(shape, items)
 
     def parameter(self, node: UOp) -> TensorValue:
         if node.arg.slot < len(self._arguments):
-            return self._arguments[node.arg.slot]
+            return self._arguments[int(node.arg.slot)]
         return self.input(node)
 
     def iota(self, node: UOp) -> TensorValue:
@@ -336,13 +338,21 @@ class _Evaluator:
                 )
             chain.append(target)
             target = target.src[0]
-        places = TensorValue(shape, positions_of(shape, strides_of(shape)) if 0 not in shape else [])
+        places = TensorValue(shape, list(range(math.prod(shape))))
         for node in reversed(chain):
             if node.op is Ops.GATHER:
                 places = gather(places, self._tensors(node.src[1:]), node.arg, _OUTSIDE)
             else:
                 places = move(node.op, places, self._argument(node), _OUTSIDE)
         return places
+
+
+def _elements(given: Input, dtype: DType) -> list[Any]:
+    if isinstance(given, (bytes, bytearray, memoryview)):
+        return list(from_bytes(given, dtype))
+    if isinstance(given, (bool, int, float)):
+        raise EvaluationError(f"the elements of a buffer are a list, got {given!r}")
+    return list(given)
 
 
 def zero_of(dtype: DType) -> bool | int | float:

@@ -1,4 +1,4 @@
-"""What each stage may contain: `verify(graph, tensor_graph | schedule | kernel_graph | linear_kernel)`."""
+"""What each stage may contain, and `verify(graph, spec)`, which checks it."""
 
 from tg_ir.graph.spec.kernel_rules import kernel_graph
 from tg_ir.graph.spec.linear_rules import linear_kernel

@@ -1,4 +1,7 @@
-"""The spec of the kernel graph: loops as RANGEs that END, REDUCE and STAGE close, memory reached through INDEX."""
+"""The spec of the kernel graph.
+
+Loops are RANGEs that END, REDUCE and STAGE close; memory is reached through INDEX.
+"""
 
 from __future__ import annotations
 
@@ -238,7 +241,7 @@ def axes_are_distinct(nodes: Sequence[UOp]) -> Fault | None:
 
 
 def reads_are_ordered(nodes: Sequence[UOp]) -> Fault | None:
-    """A LOAD of memory that the kernel also writes sees one version: it feeds the write, or comes AFTER it."""
+    """A LOAD of memory that the kernel also writes feeds the write, or comes AFTER it."""
     stores: dict[UOp, list[UOp]] = {}
     loads: dict[UOp, list[UOp]] = {}
     for node in nodes:

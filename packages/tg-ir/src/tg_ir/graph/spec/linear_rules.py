@@ -1,4 +1,4 @@
-"""The spec of the linear kernel: what a renderer takes. A list, each node after its sources, in nested loops."""
+"""The spec of the linear kernel: a list, each node after its sources, in nested loops."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def loops_are_nested(nodes: Sequence[UOp]) -> Fault | None:
 def _outside_of_scope(
     node: UOp, opened: Sequence[UOp], home: dict[UOp, UOp | None]
 ) -> Fault | None:
-    """A value is only known in the loop that computes it. (Effects have no value; order is that of the list.)"""
+    """A value is only known in the loop that computes it. Effects have no value."""
     for source in node.src:
         if source.dtype is dtypes.void:
             continue

@@ -1,6 +1,7 @@
-"""What a spec is - a table of the ops that a stage may contain, each with its rules - and `verify`, which checks it.
+"""What a spec is, a table of the ops of a stage with their rules, and `verify`.
 
-A rule is a function of a node that gives None, or what is wrong. Checking is linear in the size of the graph.
+A rule is a function of a node that gives None, or what is wrong. Checking is linear in the size of
+the graph.
 """
 
 from __future__ import annotations
@@ -46,7 +47,8 @@ class Spec:
 
     name: of the stage, as in "tensor graph".
     ops: the rule of each op that the stage may contain.
-    whole: checks of the whole graph, given its nodes with sources first (a linear kernel: in its order).
+    whole: checks of the whole graph, given its nodes with sources first (a linear kernel: in its
+        order).
     enters: the ops whose sources belong to this stage; None means all.
     """
 
@@ -82,7 +84,7 @@ def _nodes_of(graph: UOp | Sequence[UOp], spec: Spec) -> Sequence[UOp]:
 
 
 def first_fault(graph: UOp | Sequence[UOp], spec: Spec) -> Fault | None:
-    """The first fault of `graph`, None if there is none; for specs that hold graphs of another stage."""
+    """The first fault of `graph`, or None; for specs that hold graphs of another stage."""
     return _first_fault(_nodes_of(graph, spec), spec)
 
 

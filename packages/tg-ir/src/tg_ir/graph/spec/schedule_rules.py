@@ -1,4 +1,4 @@
-"""The spec of a schedule: a LINEAR of CALLs, each kernel valid by itself, each read of the version that it names.
+"""The spec of a schedule: a LINEAR of valid CALLs, each reading the version that it names.
 
 A write changes storage in place, so a version is gone once a CALL has written a later one.
 """
@@ -98,7 +98,7 @@ def written_slots(call: UOp) -> frozenset[int]:
 
 
 def versions_are_alive(nodes: Sequence[UOp]) -> Fault | None:
-    """No CALL reads a version that an earlier one has overwritten, and none goes back to an old one."""
+    """No CALL reads or writes a version that an earlier one has overwritten."""
     for node in nodes:
         if node.op is Ops.LINEAR:
             fault = _dead_read(node)

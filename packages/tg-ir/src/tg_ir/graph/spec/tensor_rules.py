@@ -1,7 +1,7 @@
-"""The spec of the tensor graph: what the frontend hands to the scheduler. Every value has a shape; nothing has a loop.
+"""The spec of the tensor graph: what the frontend hands to the scheduler.
 
-Any version may be read, overwritten or not, and may even be overwritten twice: the scheduler orders and copies, and
-`schedule_rules` checks that it did.
+Any version may be read, overwritten or not, and may even be overwritten twice: the scheduler orders
+and copies, and `schedule_rules` checks that it did.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Rules on values that every stage shares: constants, elementwise ops, combines of reductions, vectors."""
+"""Rules on values that all stages share: constants, elementwise ops, combines, vectors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`neighbourhood`: the part of a graph around one node, for error messages. However large the graph, it stays short."""
+"""`neighbourhood`: the part of a graph around one node, for error messages; always short."""
 
 from __future__ import annotations
 

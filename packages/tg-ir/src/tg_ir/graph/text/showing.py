@@ -1,12 +1,12 @@
 """`show`: a graph or a linear kernel for people, as printed by DEBUG=5 and 6.
 
-One numbered line a node, sources by number, indented by loop depth where the nodes are a linear kernel,
-with what the node computes written as an expression where that is short.
+One numbered line a node, sources by number, indented by loop depth where the nodes are a linear
+kernel, with what the node computes written as an expression where that is short.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from tg_ir.graph.ops import GroupOp, Ops
 from tg_ir.graph.text.writing import argument_text, dtype_text, graph_nodes
@@ -75,7 +75,7 @@ def _line(
 
 
 def _expression(node: UOp, numbers: dict[UOp, int], known: dict[UOp, str]) -> str:
-    """What `node` computes, from the expressions of its sources; `v<number>` where that would be long."""
+    """What `node` computes, from the expressions of its sources; `v<number>` if that is long."""
     text = _operation(node, numbers, known)
     return text if 0 < len(text) <= _EXPRESSION_LENGTH else f"v{numbers[node]}"
 
@@ -86,31 +86,30 @@ def _operation(node: UOp, numbers: dict[UOp, int], known: dict[UOp, str]) -> str
         return f"({args[0]} {_INFIX[node.op]} {args[1]})"
     if node.op in GroupOp.ALU:
         return f"{node.op.name.lower()}({', '.join(args)})"
-    match node.op:
-        case Ops.CONST:
-            return repr(node.arg)
-        case Ops.RANGE:
-            return f"r{'_'.join(str(number) for number in node.arg.axis)}"
-        case Ops.DEFINE_VAR:
-            return str(node.arg.name)
-        case Ops.SPECIAL:
-            return str(node.arg)
-        case Ops.PARAM:
-            return f"data{node.arg.slot}"
-        case Ops.DEFINE_REG:
-            return f"reg{node.arg.slot}"
-        case Ops.DEFINE_LOCAL:
-            return f"local{node.arg.slot}"
-        case Ops.CAST:
-            return f"({dtype_text(node.dtype)}){args[0]}"
-        case Ops.INDEX:
-            guard = f" if {args[2]}" if len(args) == 3 else ""
-            return f"{args[0]}[{args[1]}{guard}]"
-        case Ops.LOAD:
-            return f"v{numbers[node]}"
-        case Ops.STORE:
-            return f"{args[0]} = {args[1]}"
-        case Ops.GEP:
-            return f"{args[0]}.{node.arg}"
-        case _:
-            return f"v{numbers[node]}"
+    spell = _SPELLINGS.get(node.op)
+    return f"v{numbers[node]}" if spell is None else spell(node, args)
+
+
+def _spell_index(node: UOp, args: Sequence[str]) -> str:
+    guard = f" if {args[2]}" if len(args) > 2 else ""
+    return f"{args[0]}[{args[1]}{guard}]"
+
+
+def _spell_range(node: UOp, args: Sequence[str]) -> str:
+    return f"r{'_'.join(str(number) for number in node.arg.axis)}"
+
+
+_SPELLINGS: dict[Ops, Callable[[UOp, Sequence[str]], str]] = {
+    Ops.CONST: lambda node, args: repr(node.arg),
+    Ops.RANGE: _spell_range,
+    Ops.DEFINE_VAR: lambda node, args: str(node.arg.name),
+    Ops.SPECIAL: lambda node, args: str(node.arg),
+    Ops.PARAM: lambda node, args: f"data{node.arg.slot}",
+    Ops.DEFINE_REG: lambda node, args: f"reg{node.arg.slot}",
+    Ops.DEFINE_LOCAL: lambda node, args: f"local{node.arg.slot}",
+    Ops.AFTER: lambda node, args: args[0],
+    Ops.CAST: lambda node, args: f"({dtype_text(node.dtype)}){args[0]}",
+    Ops.INDEX: _spell_index,
+    Ops.STORE: lambda node, args: f"{args[0]} = {args[1]}",
+    Ops.GEP: lambda node, args: f"{args[0]}.{node.arg}",
+}

@@ -7,7 +7,8 @@
     roots (2)
 
 A node is `number: OP dtype (sources) argument`; `float32x4` is a vector. Fields of an argument that
-have their default value are left out. The body of a Combine is written as nodes and named by `%number`.
+have their default value are left out. The body of a Combine is written as nodes and named by
+`%number`.
 """
 
 from __future__ import annotations
@@ -77,7 +78,7 @@ def argument_text(value: Any, numbers: dict[UOp, int]) -> str:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return _dataclass_text(value, numbers)
     raise TypeError(
-        f"the argument of a node is a number, text, tuple or one of the dataclasses of tg_ir.graph, "
+        "the argument of a node is a number, text, tuple or a dataclass of tg_ir.graph.ops, "
         f"not {type(value).__name__}"
     )
 
