@@ -1,6 +1,7 @@
 """Tensor, autograd, nn, optim, state and JIT: the package that programs import.
 
-Each name is fetched on first use (PEP 562), so that importing this loads neither numpy nor a device.
+Each name is fetched on first use (PEP 562), so that importing this loads neither numpy nor a
+device.
 """
 
 from importlib import import_module

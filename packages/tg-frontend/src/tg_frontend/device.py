@@ -17,7 +17,7 @@ class _Devices:
     """The one object `Device`."""
 
     @property
-    def DEFAULT(self) -> str:  # noqa: N802 - the name users know
+    def DEFAULT(self) -> str:
         """The device of tensors that name none: the first in DEV, else the first that opens."""
         return _first_device(DEV.value)
 

@@ -30,8 +30,8 @@ from tg_frontend.toolchain import toolchain_of
 def realize(*holders: ValueHolder) -> None:
     """Compute the values of `holders`, all in one schedule.
 
-    Every live tensor that shares one of the values computed then reads it from storage; a tensor that still
-    reads what was overwritten gets a copy of it.
+    Every live tensor that shares one of the values computed then reads it from storage; a tensor
+    that still reads what was overwritten gets a copy of it.
 
     Raises:
         StaleVersionError: a value depends on contents that are gone.
@@ -86,7 +86,10 @@ def _plain_results(schedule: Schedule) -> list[UOp]:
 
 @dataclass(frozen=True)
 class _Changes:
-    """Attributes: `moves`, what each tensor will hold; `used`, the views of storage that they read."""
+    """Attributes: `moves`, what each tensor will hold.
+
+    `used`, the views of storage that they read.
+    """
 
     moves: list[tuple[ValueHolder, UOp]]
     used: list[UOp]
@@ -116,7 +119,8 @@ def run_linear(linear: UOp, keep: Iterable[UOp] = ()) -> None:
 
     Args:
         linear: as the scheduler makes it.
-        keep: BUFFERs without memory yet whose contents are wanted afterwards; other new ones are temporary.
+        keep: BUFFERs without memory yet whose contents are wanted afterwards; other new ones are
+            temporary.
     """
     _run(linear, set(keep))
 
@@ -200,7 +204,9 @@ def _execute(
 
 
 def memory_of(holder: ValueHolder) -> Buffer | None:
-    """The memory that holds exactly the elements of a tensor in order, realised first; None if it has none.
+    """The memory that holds exactly the elements of a tensor in order, realised first.
+
+    None if it has none.
 
     A tensor without elements has no memory.
     """

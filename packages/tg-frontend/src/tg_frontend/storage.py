@@ -1,8 +1,8 @@
 """Which device memory a BUFFER node stands for, and when that memory is freed.
 
-A node names its storage by id and version. Writing in place makes the next version: the old node keeps
-its name but no longer its contents, and reading it is an error. Memory is freed when the node of the
-current version dies.
+A node names its storage by id and version. Writing in place makes the next version: the old node
+keeps its name but no longer its contents, and reading it is an error. Memory is freed when the
+node of the current version dies.
 """
 
 from __future__ import annotations
@@ -30,7 +30,10 @@ _storages: dict[int, _Storage] = {}
 
 
 def new_buffer(device: str, size: int, dtype: DType) -> UOp:
-    """A BUFFER node of `size` elements with memory that is allocated on first use, contents undefined."""
+    """A BUFFER node of `size` elements with memory that is allocated on first use.
+
+    Contents undefined.
+    """
     node = UOp.new_buffer(device, size, dtype)
     adopt(node)
     return node
@@ -88,7 +91,10 @@ def memory_of_id(node: UOp) -> Buffer | None:
 
 
 def written(node: UOp) -> None:
-    """Make `node`, a later version of its storage, the current one; earlier ones become unreadable."""
+    """Make `node`, a later version of its storage, the current one.
+
+    Earlier ones become unreadable.
+    """
     storage = _storages[node.arg.id]
     if node.arg.version > storage.version:
         storage.version = node.arg.version

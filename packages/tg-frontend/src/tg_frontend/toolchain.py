@@ -1,4 +1,7 @@
-"""Which renderer and compiler make the kernels of a device: as DEV says, else the device's first that is here."""
+"""Which renderer and compiler make the kernels of a device.
+
+As DEV says, else the device's first that is here.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,8 @@ def toolchain_of(device: str) -> Toolchain:
 
     Raises:
         TargetError: DEV names a renderer that this device does not take.
-        UnknownToolchainError, ToolchainLoadError: it is not installed; the message says which extra is.
+        UnknownToolchainError, ToolchainLoadError: it is not installed; the message says which
+            extra is.
     """
     key = (device, DEV.value)
     found = _OPENED.get(key)
@@ -67,6 +71,8 @@ def _renderer_name(device: AnyCompiled, wanted: Target) -> str:
             )
         return wanted.renderer
     if not takes:
-        raise UnknownToolchainError(f"{device.device} runs no kernels; copy to another device first")
+        raise UnknownToolchainError(
+            f"{device.device} runs no kernels; copy to another device first"
+        )
     installed = list_renderers()
     return next((name for name in takes if name in installed), takes[0])

@@ -13,7 +13,7 @@ from tg_frontend.autograd import (  # noqa: F401 - each registers its rules
     reduction_rules,
     write_rules,
 )
-from tg_frontend.autograd.rules import RULES
+from tg_frontend.autograd.rules import RULES, Rule
 from tg_frontend.autograd.structural_zeros import added
 from tg_frontend.errors import GradientError
 from tg_frontend.live.history import differentiable_sources, with_histories
@@ -82,7 +82,10 @@ def depends_on(root: UOp, targets: Sequence[UOp]) -> list[bool]:
 
 
 def _paths(root: UOp, targets: set[UOp]) -> tuple[list[UOp], set[UOp]]:
-    """Every node that a gradient may pass, sources first, and those from which it reaches a target."""
+    """Every node that a gradient may pass, sources first.
+
+    And those from which it reaches a target.
+    """
     order: dict[UOp, None] = {}
     reaching: set[UOp] = set()
     stack: list[tuple[UOp, bool]] = [(root, False)]
@@ -109,11 +112,12 @@ def _sources(node: UOp) -> tuple[UOp, ...]:
     return differentiable_sources(node)
 
 
-def _rule(node: UOp) -> Callable[[UOp, UOp], object]:
+def _rule(node: UOp) -> Rule:
     rule = RULES.get(node.op)
     if rule is None:
         raise GradientError(
-            f"no gradient rule for {node.op.name} of shape {node.shape}; detach() it if none is wanted"
+            f"no gradient rule for {node.op.name} of shape {node.shape}; "
+            "detach() it if none is wanted"
         )
     return rule
 
@@ -167,7 +171,7 @@ def _through_call(call: UOp, by_result: dict[int, UOp]) -> list[tuple[UOp, UOp]]
 def _reading_stored_values(
     answers: Sequence[UOp | None], stored: dict[UOp, UOp]
 ) -> list[UOp | None]:
-    """`answers` with expressions that were realised read from storage rather than computed again."""
+    """`answers` with what was realised read from storage rather than computed again."""
     known = [answer for answer in answers if answer is not None]
     if not stored or not known:
         return list(answers)

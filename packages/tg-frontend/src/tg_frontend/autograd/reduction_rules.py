@@ -8,14 +8,17 @@ from tg_ir.dtype import dtypes
 from tg_ir.graph import Combine, Ops, ReduceArg, UOp, prod
 
 from tg_frontend.autograd.rules import Contribution, gradient_of
+from tg_frontend.autograd.scattered import scatter_add
 from tg_frontend.errors import GradientError
 from tg_frontend.nodes.broadcasting import positions
-from tg_frontend.autograd.scattered import scatter_add
 
 
 @gradient_of(Ops.REDUCE_AXIS)
 def gradient_of_reduction(node: UOp, gradient: UOp) -> Iterator[Contribution]:
-    """Of a sum: to every element. Of an extreme: shared by those equal to it. Of a product: the others'."""
+    """Of a sum: to every element.
+
+    Of an extreme: shared by those equal to it. Of a product: the others'.
+    """
     source, op = node.src[0], node.arg.combine.op
     if op is Ops.ADD:
         yield source, gradient.expand(source.shape)
@@ -79,7 +82,10 @@ def running(uop: UOp, op: Ops, axis: int, backwards: bool = False) -> UOp:
 
 @gradient_of(Ops.SCAN_AXIS)
 def gradient_of_scan(node: UOp, gradient: UOp) -> Iterator[Contribution]:
-    """Of a running sum: the running sum from the back. Of a running extreme: to the last element that set it."""
+    """Of a running sum: the running sum from the back.
+
+    Of a running extreme: to the last element that set it.
+    """
     source, op, axis = node.src[0], node.arg.combine.op, node.arg.axes[0]
     if op is Ops.ADD:
         yield source, running(gradient, Ops.ADD, axis, backwards=True)

@@ -1,7 +1,7 @@
 """The registry of gradient rules: one function an op, found by the op.
 
-A rule gets a node and the gradient of the loss by it, and gives pairs of a source and the gradient by it. A source
-may come more than once, or be further below: what one pair says is added up.
+A rule gets a node and the gradient of the loss by it, and gives pairs of a source and the gradient
+by it. A source may come more than once, or be further below: what one pair says is added up.
 """
 
 from __future__ import annotations

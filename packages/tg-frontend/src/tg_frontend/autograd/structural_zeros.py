@@ -1,7 +1,8 @@
 """Gradients that are zero by structure: `where(mask, value, 0)`, kept in this form as they move on.
 
-What is multiplied to such a gradient is multiplied under the mask. So a derivative that is infinite or NaN only
-in the branch that was not taken cannot leak out of it (SEMANTICS 4), which a product with 0 would let it.
+What is multiplied to such a gradient is multiplied under the mask. So a derivative that is
+infinite or NaN only in the branch that was not taken cannot leak out of it (SEMANTICS 4), which a
+product with 0 would let it.
 """
 
 from __future__ import annotations

@@ -1,1 +1,4 @@
-"""The tensors that are alive: who they are, what they still read, and how their values came about."""
+"""The tensors that are alive.
+
+Who they are, what they still read, and how their values came about.
+"""

@@ -1,7 +1,8 @@
 """How a realised value came about, kept where a gradient may ask for it.
 
-A history is the expression with every value in it that was realised before replaced by its own history. It is
-kept only while it leads to a tensor that is alive, so that a loop which feeds on itself does not grow one.
+A history is the expression with every value in it that was realised before replaced by its own
+history. It is kept only while it leads to a tensor that is alive, so that a loop which feeds on
+itself does not grow one.
 """
 
 from __future__ import annotations
@@ -65,7 +66,10 @@ class Histories:
     """
 
     def __init__(self, holders: Iterable[ValueHolder]) -> None:
-        """Note what gradients may be asked for: the values of float tensors not excluded from them."""
+        """Note what gradients may be asked for.
+
+        The values of float tensors not excluded from them.
+        """
         uops = [h.uop for h in holders if h._requires_grad is not False]
         self._targets = {uop for uop in uops if dtypes.is_float(uop.dtype)}
         canonical = with_histories(self._targets)

@@ -1,7 +1,7 @@
 """What a graph overwrites that live tensors still read.
 
-A reader whose value the graph computes anyway is better realised with it; what others read is pinned, and the
-scheduler keeps a copy.
+A reader whose value the graph computes anyway is better realised with it; what others read is
+pinned, and the scheduler keeps a copy.
 """
 
 from __future__ import annotations

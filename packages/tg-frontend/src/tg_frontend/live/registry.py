@@ -1,6 +1,7 @@
 """Every live tensor of this process, in order of creation.
 
-Realising looks here for readers of what it overwrites, and points every tensor at what was computed.
+Realising looks here for readers of what it overwrites, and points every tensor at what was
+computed.
 """
 
 from __future__ import annotations

@@ -1,1 +1,4 @@
-"""Expressions over graph nodes that operators and gradient rules share; nothing here knows tensors."""
+"""Expressions over graph nodes that operators and gradient rules share.
+
+Nothing here knows tensors.
+"""

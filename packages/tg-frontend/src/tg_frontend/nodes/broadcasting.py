@@ -1,4 +1,7 @@
-"""Shapes and constants of tensor graphs at the level of UOps: broadcasting, filling, axis numbers."""
+"""Shapes and constants of tensor graphs at the level of UOps.
+
+Broadcasting, filling, axis numbers.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,7 @@ from typing import Any
 
 from tg_ir.dtype import DType
 from tg_ir.errors import ShapeError
-from tg_ir.graph import Ops
-from tg_ir.graph import same_extent
-from tg_ir.graph import UOp, as_int
+from tg_ir.graph import Ops, UOp, as_int, same_extent
 
 from tg_frontend.errors import AxisError
 

@@ -1,4 +1,7 @@
-"""Powers of a node: by a Python number, by repeated multiplication where it is whole, else by logarithms."""
+"""Powers of a node.
+
+By a Python number, by repeated multiplication where it is whole, else by logarithms.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,7 @@ import math
 
 from tg_ir.dtype import check_literal, dtypes, result_type
 from tg_ir.errors import DTypeError
-from tg_ir.graph import Ops
-from tg_ir.graph import UOp
+from tg_ir.graph import Ops, UOp
 
 from tg_frontend.nodes import special_functions as special
 
@@ -63,7 +65,10 @@ def _repeated(base: UOp, count: int) -> UOp:
 
 
 def _integer_power(base: UOp, exponent: UOp) -> UOp:
-    """Wraps like repeated multiplication; a negative exponent gives 0, of 1 and -1 what it should."""
+    """Wraps like repeated multiplication.
+
+    A negative exponent gives 0, of 1 and -1 what it should.
+    """
     width = exponent.dtype.bits - (0 if dtypes.is_unsigned(exponent.dtype) else 1)
     result = base.const_like(1)
     square = base

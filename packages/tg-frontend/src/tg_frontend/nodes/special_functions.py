@@ -9,8 +9,7 @@ import math
 from collections.abc import Callable
 
 from tg_ir.dtype import DType, dtypes
-from tg_ir.graph import Ops
-from tg_ir.graph import UOp
+from tg_ir.graph import Ops, UOp
 
 NodeFunction = Callable[[UOp], UOp]
 
@@ -46,7 +45,7 @@ def log2(uop: UOp) -> UOp:
 
 
 def exp(uop: UOp) -> UOp:
-    """e to the power of a float."""
+    """E to the power of a float."""
     return widened(lambda x: (x * LOG2_E).alu(Ops.EXP2), uop)
 
 
@@ -61,7 +60,10 @@ def sine(uop: UOp) -> UOp:
 
 
 def cosine(uop: UOp) -> UOp:
-    """The cosine of a float, as the sine of pi/2 - |x|, with the rounding of that difference put right."""
+    """The cosine of a float, as the sine of pi/2 - |x|.
+
+    With the rounding of that difference put right.
+    """
     return widened(_cosine, uop)
 
 
@@ -131,7 +133,9 @@ def round_half_even(uop: UOp) -> UOp:
 
 
 def float_floor_division(left: UOp, right: UOp) -> tuple[UOp, UOp]:
-    """Quotient and remainder of floats by Python's rules: the remainder has the sign of the divisor.
+    """Quotient and remainder of floats by Python's rules.
+
+    The remainder has the sign of the divisor.
 
     The rounded quotient may be one off; the remainder, which one fused step gives, tells.
     """
@@ -148,11 +152,13 @@ def float_floor_division(left: UOp, right: UOp) -> tuple[UOp, UOp]:
 def tanh(uop: UOp) -> UOp:
     """The hyperbolic tangent of a float of 32 or 64 bits.
 
-    Near 0 it is `e / (e + 2)` with `e = exp(2|x|) - 1` by its series, elsewhere `1 - 2 / (exp(2|x|) + 1)`.
+    Near 0 it is `e / (e + 2)` with `e = exp(2|x|) - 1` by its series, elsewhere `1 - 2 /
+    (exp(2|x|) + 1)`.
     """
     is_negative = uop < 0
     magnitude = is_negative.where(-uop, uop)
-    # above 30 the result is 1 in every format; bounded, so that the derivative is no 0 times infinity
+    # above 30 the result is 1 in every format; bounded, so that the derivative is no 0 times
+    # infinity
     doubled = minimum(magnitude, magnitude.const_like(30.0)) * 2.0
     is_small = magnitude < 0.25
     terms = 10 if uop.dtype.bits == 32 else 18

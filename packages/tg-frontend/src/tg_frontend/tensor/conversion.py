@@ -22,14 +22,20 @@ if TYPE_CHECKING:
 
 
 class Conversion(SetItem):
-    """What leaves the graph. The cast methods are last, since their names are those of Python's types."""
+    """What leaves the graph.
+
+    The cast methods are last, since their names are those of Python's types.
+    """
 
     __slots__ = ()
 
     # ---- computing
 
     def realize(self, *others: ValueHolder) -> Self:
-        """Compute this and the others now, in one schedule, and return self. Values and gradients stay."""
+        """Compute this and the others now, in one schedule, and return self.
+
+        Values and gradients stay.
+        """
         realization.realize(self, *others)
         return self
 
@@ -63,7 +69,9 @@ class Conversion(SetItem):
             raise TypeError(f"{self.dtype.name} has no Python format; cast to float32 first")
         if memory is None:
             return raw
-        return raw.cast(code, shape) if shape else raw.cast(code)
+        cast: Any = raw.cast  # typeshed knows only literal format codes
+        typed: memoryview = cast(code, shape) if shape else cast(code)
+        return typed
 
     def numpy(self) -> numpy.ndarray[Any, Any]:
         """The elements as a new numpy array; bfloat16 becomes float32."""

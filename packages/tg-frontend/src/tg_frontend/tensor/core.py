@@ -1,7 +1,8 @@
 """`TensorCore`: what a tensor holds, and how operators take their operands.
 
-A tensor holds an immutable graph node, its value; writing rebinds it (see `writes`). The operators are in
-the files beside this one, each a class that builds on the one before; `Tensor` is the last of the chain.
+A tensor holds an immutable graph node, its value; writing rebinds it (see `writes`). The operators
+are in the files beside this one, each a class that builds on the one before; `Tensor` is the last
+of the chain.
 """
 
 from __future__ import annotations
@@ -63,7 +64,9 @@ class TensorCore(ValueHolder):
         dtype: DType | str | None = None,
         requires_grad: bool | None = None,
     ) -> None:
-        """A tensor of `data`: a number, nested lists or tuples, bytes, a numpy array, a UOp or a tensor.
+        """A tensor of `data`.
+
+        A number, nested lists or tuples, bytes, a numpy array, a UOp or a tensor.
 
         Args:
             data: what it holds; copied.
@@ -180,7 +183,10 @@ class TensorCore(ValueHolder):
     # ---- results
 
     def _with(self, uop: UOp) -> Self:
-        """A tensor of this one's class with the value `uop`; a new one, as the next write may be to either."""
+        """A tensor of this one's class with the value `uop`.
+
+        A new one, as the next write may be to either.
+        """
         return type(self)._from_uop(uop)
 
     def detach(self) -> Self:

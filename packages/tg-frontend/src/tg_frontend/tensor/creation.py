@@ -1,7 +1,7 @@
 """Tensors made of nothing: constants, ranges, and the shapes of others.
 
-A float filled with one value gets storage of its own, since it may become a parameter: two constants of one
-value would be one node, and gradients could not tell them apart.
+A float filled with one value gets storage of its own, since it may become a parameter: two
+constants of one value would be one node, and gradients could not tell them apart.
 """
 
 from __future__ import annotations
@@ -30,7 +30,10 @@ class Creation(Conversion):
 
     @classmethod
     def _created(cls, uop: UOp, device: DeviceName, requires_grad: bool | None) -> Self:
-        """A tensor of a constant expression, with an identity of its own if it can have a gradient."""
+        """A tensor of a constant expression.
+
+        With an identity of its own if it can have a gradient.
+        """
         known = all(isinstance(extent, int) for extent in uop.shape)
         if dtypes.is_float(uop.dtype) and known and uop.size:
             name = Device.canonicalize(device if isinstance(device, str) else None)

@@ -1,7 +1,7 @@
 """Graph nodes of Python data: numbers, nested lists, bytes, numpy arrays.
 
-Floats get storage even where one number fills it: a tensor that can have a gradient needs an identity,
-and two constants of one value would be one node. Ints and bools stay constants.
+Floats get storage even where one number fills it: a tensor that can have a gradient needs an
+identity, and two constants of one value would be one node. Ints and bools stay constants.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from tg_ir.graph import UOp
 from tg_frontend.device import Device
 from tg_frontend.errors import DataError
 from tg_frontend.lazy import array_of
-from tg_frontend.storage import buffer_with_contents, new_buffer
 from tg_frontend.nodes.broadcasting import Shape, filled
+from tg_frontend.storage import buffer_with_contents, new_buffer
 
 
 def uop_from_data(data: Any, device: str | tuple[str, ...] | None, dtype: DType | None) -> UOp:
@@ -76,7 +76,9 @@ def _from_number(
     value: bool | int | float, device: str | tuple[str, ...] | None, dtype: DType | None
 ) -> UOp:
     # a subclass such as numpy.float64 counts as the Python number it is
-    number = value if isinstance(value, bool) else int(value) if isinstance(value, int) else float(value)
+    number = value
+    if not isinstance(value, bool):
+        number = int(value) if isinstance(value, int) else float(value)
     element = dtype or dtypes.from_py(number)
     if not isinstance(number, bool):
         check_literal(number, element)

@@ -19,7 +19,7 @@ def shown(uop: UOp, device: str, has_grad: bool) -> str:
 def _expression(uop: UOp) -> str:
     if uop.op is Ops.CONST:
         return f"constant {uop.arg}"
-    names = []
+    names: list[str] = []
     node = uop
     while node.src and len(names) < _MAX_NODES:
         names.append(node.op.name)

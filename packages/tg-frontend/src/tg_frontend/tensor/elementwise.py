@@ -1,7 +1,7 @@
 """Operators that work element by element: arithmetic, comparison, bits and choice.
 
-Operands broadcast and are promoted; a Python number takes the tensor's dtype and has to fit it. Functions
-of one value are in `functions`.
+Operands broadcast and are promoted; a Python number takes the tensor's dtype and has to fit it.
+Functions of one value are in `functions`.
 """
 
 from __future__ import annotations
@@ -10,8 +10,7 @@ from typing import Any, Self
 
 from tg_ir.dtype import DType, check_literal, dtypes, result_type, to_dtype
 from tg_ir.errors import DTypeError
-from tg_ir.graph import Ops
-from tg_ir.graph import UOp
+from tg_ir.graph import Ops, UOp
 
 from tg_frontend.nodes import powers
 from tg_frontend.nodes import special_functions as special
@@ -30,7 +29,10 @@ class Elementwise(TensorCore):
     # ---- dtype
 
     def cast(self, dtype: DType | str) -> Self:
-        """The same values in another dtype: rounded, truncated, wrapped or saturated (SEMANTICS 10)."""
+        """The same values in another dtype.
+
+        Rounded, truncated, wrapped or saturated (SEMANTICS 10).
+        """
         return self._with(self.uop.cast(to_dtype(dtype)))
 
     def bitcast(self, dtype: DType | str) -> Self:

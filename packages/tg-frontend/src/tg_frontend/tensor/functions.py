@@ -1,4 +1,7 @@
-"""Functions of one value: exponentials, roots, trigonometry, rounding, and the activations of networks."""
+"""Functions of one value.
+
+Exponentials, roots, trigonometry, rounding, and the activations of networks.
+"""
 
 from __future__ import annotations
 

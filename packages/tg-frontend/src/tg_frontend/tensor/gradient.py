@@ -26,16 +26,18 @@ class Gradient(Networks):
     ) -> list[Self]:
         """The gradient of this by each target.
 
-        Equal elements share the gradient of a maximum or minimum. In a branch of `where` that was not taken it is
-        zero, whatever the derivative there.
+        Equal elements share the gradient of a maximum or minimum. In a branch of `where` that was
+        not taken it is zero, whatever the derivative there.
 
         Args:
             targets: float tensors that this was computed from.
             gradient: the gradient by this tensor, of its shape; None if it has one element: 1.
-            materialize_grads: give zeros for a target that this does not depend on, rather than raise.
+            materialize_grads: give zeros for a target that this does not depend on, rather than
+                raise.
 
         Raises:
-            GradientError: this has more than one element and `gradient` is not given, it does not depend on a target,
+            GradientError: this has more than one element and `gradient` is not given, it does not
+                depend on a target,
                 or the way leads through an operation without a gradient.
         """
         start = self._start_of(gradient)
@@ -51,9 +53,9 @@ class Gradient(Networks):
             if uop is None:
                 if not materialize_grads:
                     raise GradientError(
-                        f"target {number} of shape {target.shape} is not reached: the tensor does not depend on it, "
-                        "or only behind detach() or a comparison; "
-                        "give materialize_grads=True to get zeros"
+                        f"target {number} of shape {target.shape} is not reached: "
+                        "the tensor does not depend on it, or only behind detach() or a "
+                        "comparison; give materialize_grads=True to get zeros"
                     )
                 uop = filled(target.dtype, 0, target.shape)
             results.append(self._from_uop(uop))
@@ -74,7 +76,9 @@ class Gradient(Networks):
         return gradient.uop.cast(self.dtype)
 
     def backward(self, gradient: Self | None = None) -> Self:
-        """Add the gradient of this to `grad` of every tensor it depends on that requires one; return self.
+        """Add the gradient of this to `grad` of every tensor it depends on that requires one.
+
+        Return self.
 
         Raises:
             GradientError: as `gradient`, or there is no such tensor.

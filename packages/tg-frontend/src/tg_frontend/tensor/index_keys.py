@@ -1,7 +1,7 @@
 """What stands between the brackets: parsed once, for reading and for writing.
 
-A key becomes bounds, directions and steps for each axis (a view), and index nodes for some of them (a gather).
-Python ints drop their axis before index tensors are looked at, as in torch.
+A key becomes bounds, directions and steps for each axis (a view), and index nodes for some of them
+(a gather). Python ints drop their axis before index tensors are looked at, as in torch.
 """
 
 from __future__ import annotations
@@ -52,7 +52,9 @@ class ParsedKey:
 
 
 def gathered(uop: UOp, indices: dict[int, UOp]) -> UOp:
-    """`uop` at index nodes that broadcast; their axes stand where the first was if they are neighbours.
+    """`uop` at index nodes that broadcast.
+
+    Their axes stand where the first was if they are neighbours.
 
     Raises:
         ShapeError: the indices do not broadcast.

@@ -24,8 +24,9 @@ class Indexing(Windows):
     def __getitem__(self, key: Any) -> Self:
         """The elements that ints, slices, None, Ellipsis, int and bool tensors choose, as in numpy.
 
-        Ints and slices give a view: writing to it writes here. A bool tensor is counted at once, since its result
-        has as many elements as it is true. An int tensor may point outside: that reads 0.
+        Ints and slices give a view: writing to it writes here. A bool tensor is counted at once,
+            since its result has as many elements as it is true. An int tensor may point outside:
+            that reads 0.
 
         Raises:
             IndexOutOfRangeError: a Python int outside its axis, or more indices than axes.

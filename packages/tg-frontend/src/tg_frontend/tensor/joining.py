@@ -7,14 +7,12 @@ from typing import Any, Self
 
 from tg_ir.dtype import dtypes
 from tg_ir.errors import ShapeError
-from tg_ir.graph import Ops
-from tg_ir.graph import same_extent
-from tg_ir.graph import UOp
+from tg_ir.graph import Ops, UOp, same_extent
 
 from tg_frontend.nodes.broadcasting import filled, iota, positions, resolve_axis
+from tg_frontend.nodes.special_functions import absolute
 from tg_frontend.tensor.core import common_operands
 from tg_frontend.tensor.movement import Movement
-from tg_frontend.nodes.special_functions import absolute
 
 _Pairs = list[tuple[Any, Any]]
 
@@ -59,7 +57,8 @@ class Joining(Movement):
         """Elements added around the tensor, or taken away where negative.
 
         Args:
-            padding: one `(before, after)` or None an axis, or a flat list `(left, right, top, bottom, ...)`
+            padding: one `(before, after)` or None an axis, or a flat list `(left, right, top,
+                bottom, ...)`
                 that begins with the last axis.
             mode: "constant" (`value`), "reflect", "replicate" or "circular".
             value: what is added in mode "constant".
@@ -145,7 +144,9 @@ def _padding_pairs(padding: Any, ndim: int) -> _Pairs:
     items = list(padding)
     if items and all(isinstance(item, (int, UOp)) for item in items):
         if len(items) % 2 or len(items) > 2 * ndim:
-            raise ShapeError(f"pad: a flat padding has 2 numbers an axis, got {padding} for {ndim} axes")
+            raise ShapeError(
+                f"pad: a flat padding has 2 numbers an axis, got {padding} for {ndim} axes"
+            )
         pairs = list(zip(items[::2], items[1::2], strict=True))[::-1]
         return [(0, 0)] * (ndim - len(pairs)) + pairs
     if len(items) != ndim:

@@ -1,7 +1,7 @@
 """Operators that only rearrange elements: reshape, permute, expand, shrink, flip, windows.
 
-The result of most is a view: it remembers the tensor that it looks into, so that writing to it writes there
-(see `writes`). Joining and padding are in `joining`.
+The result of most is a view: it remembers the tensor that it looks into, so that writing to it
+writes there (see `writes`). Joining and padding are in `joining`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ class Movement(Functions):
     def _moved(self, uop: UOp) -> Self:
         """The tensor of a node made of this one by movement ops, with what it looks into.
 
-        Always a new one: where nothing moved, a later write to this tensor still must not show in the result.
+        Always a new one: where nothing moved, a later write to this tensor still must not show in
+            the result.
         """
         made = self._from_uop(uop)
         steps = []
@@ -199,7 +200,9 @@ class Movement(Functions):
             starts = range(0, max(1, extent), sizes)
             sizes = [min(sizes, extent - start) for start in starts]
         if sum(sizes) != extent:
-            raise ShapeError(f"split: sizes {tuple(sizes)} do not add up to axis {axis} of {self.shape}")
+            raise ShapeError(
+                f"split: sizes {tuple(sizes)} do not add up to axis {axis} of {self.shape}"
+            )
         pieces = []
         start = 0
         for size in sizes:

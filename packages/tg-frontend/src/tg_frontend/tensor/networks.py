@@ -66,7 +66,8 @@ class Networks(Random):
     @classmethod
     def train(cls, mode: bool = True) -> AbstractContextManager[None]:
         """A context (and decorator) in which `Tensor.training` is `mode`."""
-        # on the class that the program sets it on: an attribute of a subclass hides that of its base
+        # on the class that the program sets it on: an attribute of a subclass hides that of its
+        # base
         return training_mode(cls, mode)
 
     def dropout(self, p: float = 0.5) -> Self:
@@ -230,7 +231,10 @@ class Networks(Random):
         classes = self.shape[1]
         hit = Y._classes_along(1, classes)
         of_class = hit.where(self, 0).sum(1).neg()
-        weights = Y.ne(-1).where(1.0, 1.0) if weight is None else _class_weights(Y, weight)
+        if weight is None:
+            weights = self._from_uop(filled(of_class.dtype, 1, of_class.shape))
+        else:
+            weights = hit.where(weight.reshape((1, -1, *(1 for _ in self.shape[2:]))), 0).sum(1)
         if ignore_index is not None:
             weights = Y.ne(ignore_index).where(weights, 0)
         return of_class.mul(weights)._reduced_loss(reduction, weights.sum())
@@ -264,9 +268,3 @@ class Networks(Random):
     def mse_loss(self, target: Self, reduction: str = "mean") -> Self:
         """The square of the difference."""
         return self.sub(target).square()._reduced_loss(reduction)
-
-
-def _class_weights(classes: Networks, weight: Networks) -> Networks:
-    hit = classes._from_uop(classes._one_hot_mask(weight.shape[0]))
-    return hit.where(weight, 0).sum(-1)
-

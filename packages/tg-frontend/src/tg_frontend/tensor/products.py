@@ -1,7 +1,8 @@
 """Sums of products: matmul, linear, einsum; triangles.
 
-Operands are widened to the accumulator dtype before they are multiplied, summed there and rounded once. The
-graph is a product of two expanded views and one REDUCE_AXIS, which the scheduler knows as a contraction.
+Operands are widened to the accumulator dtype before they are multiplied, summed there and rounded
+once. The graph is a product of two expanded views and one REDUCE_AXIS, which the scheduler knows
+as a contraction.
 """
 
 from __future__ import annotations
@@ -10,9 +11,7 @@ from typing import Self
 
 from tg_ir.dtype import DType, dtypes, least_upper_dtype, sum_accumulator, to_dtype
 from tg_ir.errors import ShapeError
-from tg_ir.graph import Ops
-from tg_ir.graph import same_extent
-from tg_ir.graph import UOp
+from tg_ir.graph import Ops, UOp, same_extent
 
 from tg_frontend.nodes.broadcasting import broadcast_shape, broadcast_to
 from tg_frontend.tensor.reduction import reduced
@@ -153,7 +152,10 @@ def positions_of(shape: tuple[object, ...], axis: int) -> UOp:
 
 
 def _parse_formula(formula: str, ndims: list[int]) -> tuple[list[str], str]:
-    """One label an axis, for each operand and for the result; an ellipsis becomes upper-case labels."""
+    """One label an axis, for each operand and for the result.
+
+    An ellipsis becomes upper-case labels.
+    """
     compact = formula.replace(" ", "")
     left, arrow, right = compact.partition("->")
     parts = left.split(",")

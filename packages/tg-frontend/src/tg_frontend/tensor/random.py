@@ -1,7 +1,8 @@
 """Random tensors: a counter-based generator whose draws are bound to the tensor when it is created.
 
-Each draw takes the next run of counters. Key and first counter are bound variables in the graph, so that two
-draws of one shape share a kernel, and what is realised first makes no difference (SEMANTICS 6).
+Each draw takes the next run of counters. Key and first counter are bound variables in the graph,
+so that two draws of one shape share a kernel, and what is realised first makes no difference
+(SEMANTICS 6).
 """
 
 from __future__ import annotations
@@ -52,7 +53,10 @@ class _Generator:
         return key, counter
 
     def _free_slot(self) -> int:
-        """The least number that no draw which is alive has: names come back, and so kernels and schedules do."""
+        """The least number that no draw which is alive has.
+
+        Names come back, and so kernels and schedules do.
+        """
         slot = 0
         while slot in self._slots and self._slots[slot]() is not None:
             slot += 1
@@ -69,7 +73,10 @@ def generator_position() -> tuple[int, int]:
 
 
 def skip_draws(count: int) -> tuple[int, int]:
-    """Take `count` counters, as draws of that many numbers would; return the key and the first of them."""
+    """Take `count` counters, as draws of that many numbers would.
+
+    Return the key and the first of them.
+    """
     with _generator.lock:
         first = _generator.next_counter
         _generator.next_counter += count
@@ -161,7 +168,8 @@ class Random(Creation):
         if high <= low:
             raise ValueError(f"randint: high {high} is not above low {low}")
         sizes = as_shape(shape)
-        # the upper 32 bits as a fraction of the range: no remainder, so no value is favoured by more than 2^-32
+        # the upper 32 bits as a fraction of the range: no remainder, so no value is favoured by
+        # more than 2^-32
         span = high - low
         bits = random_bits(sizes)
         drawn = bits % span

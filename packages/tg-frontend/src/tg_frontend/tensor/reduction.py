@@ -1,7 +1,8 @@
 """Reductions along axes: sum, product, extremes, truth, and the statistics made of them.
 
-Sums and products are carried out in the accumulator dtype of SEMANTICS 11 and rounded once at the end.
-Positions of extremes and running results are in `scanning`, softmax and norms in `normalization`.
+Sums and products are carried out in the accumulator dtype of SEMANTICS 11 and rounded once at the
+end. Positions of extremes and running results are in `scanning`, softmax and norms in
+`normalization`.
 """
 
 from __future__ import annotations
@@ -10,9 +11,7 @@ from collections.abc import Sequence
 from typing import Self
 
 from tg_ir.dtype import DType, dtypes, sum_accumulator, to_dtype
-from tg_ir.graph import Ops, identity_element
-from tg_ir.graph import same_extent
-from tg_ir.graph import UOp, prod
+from tg_ir.graph import Ops, UOp, identity_element, prod, same_extent
 
 from tg_frontend.errors import EmptyReductionError
 from tg_frontend.nodes import special_functions as special
@@ -24,7 +23,10 @@ Axes = int | Sequence[int] | None
 
 
 def reduced(uop: UOp, op: Ops, axes: tuple[int, ...]) -> UOp:
-    """`uop` joined by `op` along `axes`, which stay with size 1; the identity over an empty axis."""
+    """`uop` joined by `op` along `axes`, which stay with size 1.
+
+    The identity over an empty axis.
+    """
     shape = uop.shape
     if any(same_extent(shape[axis], 0) for axis in axes):
         result = tuple(1 if axis in axes else extent for axis, extent in enumerate(shape))
@@ -38,7 +40,10 @@ def without_axes(shape: Shape, axes: tuple[int, ...]) -> Shape:
 
 
 class Reduction(Joining):
-    """Reductions. `axis` is one axis, several or None for all; with `keepdim` they stay with size 1."""
+    """Reductions. `axis` is one axis, several or None for all.
+
+    With `keepdim` they stay with size 1.
+    """
 
     __slots__ = ()
 
@@ -60,7 +65,10 @@ class Reduction(Joining):
     def sum(
         self, axis: Axes = None, keepdim: bool = False, dtype: DType | str | None = None
     ) -> Self:
-        """The sum. Ints of 8 and 16 bits and bools give 32; `dtype` chooses what to sum in and return."""
+        """The sum. Ints of 8 and 16 bits and bools give 32.
+
+        `dtype` chooses what to sum in and return.
+        """
         return self._accumulate(Ops.ADD, axis, keepdim, dtype)
 
     def prod(
@@ -128,7 +136,10 @@ class Reduction(Joining):
         return self._statistics_result(total.div(self._from_uop(self._count(axis))))
 
     def var(self, axis: Axes = None, keepdim: bool = False, correction: int = 1) -> Self:
-        """The variance, of the distances from the mean; the divisor is the count less `correction`."""
+        """The variance, of the distances from the mean.
+
+        The divisor is the count less `correction`.
+        """
         return self._statistics_result(self._variance(axis, keepdim, correction))
 
     def _variance(self, axis: Axes, keepdim: bool, correction: int) -> Self:
@@ -155,7 +166,7 @@ class Reduction(Joining):
         return self.std(axis, keepdim, correction), self.mean(axis, keepdim)
 
     def norm(self, p: float = 2.0, axis: Axes = None, keepdim: bool = False) -> Self:
-        """The p-norm, scaled by the largest magnitude so that squares neither overflow nor vanish."""
+        """The p-norm, scaled so that squares neither overflow nor vanish."""
         magnitude = self._statistics_operand().abs()
         if p == float("inf"):
             return self._statistics_result(magnitude.max(axis, keepdim))

@@ -16,7 +16,10 @@ _POSITION = dtypes.int32
 
 @cache
 def first_extreme(dtype: DType, largest: bool) -> Combine:
-    """How (value, position) states join: the more extreme value, NaN before all, the first of equals."""
+    """How (value, position) states join.
+
+    The more extreme value, NaN before all, the first of equals.
+    """
     name = "argmax" if largest else "argmin"
     worst: ConstType = dtypes.min(dtype) if largest else dtypes.max(dtype)
     old_value, new_value = (UOp(Ops.STATE, dtype, (), (side, 0)) for side in (0, 1))
@@ -38,7 +41,9 @@ class Scanning(Reduction):
     __slots__ = ()
 
     def argmax(self, axis: int | None = None, keepdim: bool = False) -> Self:
-        """The position of the largest element, the first of equals; of the first NaN if there is one.
+        """The position of the largest element, the first of equals.
+
+        Of the first NaN if there is one.
 
         Raises:
             EmptyReductionError: the axis is empty.
@@ -46,7 +51,9 @@ class Scanning(Reduction):
         return self._position(axis, keepdim, True)
 
     def argmin(self, axis: int | None = None, keepdim: bool = False) -> Self:
-        """The position of the smallest element, the first of equals; of the first NaN if there is one.
+        """The position of the smallest element, the first of equals.
+
+        Of the first NaN if there is one.
 
         Raises:
             EmptyReductionError: the axis is empty.

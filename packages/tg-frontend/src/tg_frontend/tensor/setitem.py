@@ -1,7 +1,8 @@
 """Writing: assign, brackets on the left, in-place operators, scatter.
 
-A write makes a new version of the storage and rebinds the tensor to it; every other tensor keeps the node it
-had, so that it reads what it read before. Writing to a view also rebinds the tensor that it looks into.
+A write makes a new version of the storage and rebinds the tensor to it; every other tensor keeps
+the node it had, so that it reads what it read before. Writing to a view also rebinds the tensor
+that it looks into.
 """
 
 from __future__ import annotations
@@ -125,7 +126,10 @@ class SetItem(Indexing):
         return self
 
     def _assigned_uop(self, x: Operand, what: str, shape: Shape | None = None) -> UOp:
-        """The node of a value written to this tensor, of its dtype, device and the target's shape."""
+        """The node of a value written to this tensor, of its dtype.
+
+        Device and the target's shape.
+        """
         wanted = self.shape if shape is None else shape
         if isinstance(x, (bool, int, float)):
             if not isinstance(x, bool):
@@ -168,7 +172,10 @@ class SetItem(Indexing):
         self._write(parsed.select, lambda _: written)
 
     def _write_by_mask(self, key: Any, value: Operand) -> bool:
-        """Write where a bool tensor, the only one of the key, is true, without counting it; False if not so."""
+        """Write where a bool tensor, the only one of the key, is true, without counting it.
+
+        False if not so.
+        """
         items = list(key) if isinstance(key, tuple) else [key]
         masks = [k for k, item in enumerate(items) if _is_mask(item)]
         others = [item for k, item in enumerate(items) if k not in masks]
@@ -196,7 +203,9 @@ class SetItem(Indexing):
     def scatter(
         self, dim: int, index: Self, src: Operand, reduce: str | None = None
     ) -> Self:
-        """A copy with `src[i, j, k]` written to `[..., index[i, j, k] at dim, ...]`; outside is dropped.
+        """A copy with `src[i, j, k]` written to `[..., index[i, j, k] at dim, ...]`.
+
+        Outside is dropped.
 
         Args:
             dim: the axis that `index` is for.
@@ -215,7 +224,9 @@ class SetItem(Indexing):
             value = self._assigned_uop(src, "scatter", shape)
         else:
             source = self._operand_uop(src).cast(self.dtype)
-            if source.ndim != len(shape) or any(a < b for a, b in zip(source.shape, shape, strict=True)):
+            if source.ndim != len(shape) or any(
+                given < wanted for given, wanted in zip(source.shape, shape, strict=True)
+            ):
                 raise ShapeError(f"scatter: source {source.shape} is smaller than index {shape}")
             value = source.shrink([(0, extent) for extent in shape])
         version = self.uop.contiguous()
@@ -233,43 +244,43 @@ class SetItem(Indexing):
         same_kind = result.dtype.kind == self.dtype.kind
         return self.assign(result.cast(self.dtype) if same_kind else result)
 
-    def __iadd__(self, x: Operand) -> Self:  # type: ignore[misc]  # rebinds and returns self
+    def __iadd__(self, x: Operand) -> Self:
         return self._in_place(self.add(x))
 
-    def __isub__(self, x: Operand) -> Self:  # type: ignore[misc]  # as above
+    def __isub__(self, x: Operand) -> Self:
         return self._in_place(self.sub(x))
 
-    def __imul__(self, x: Operand) -> Self:  # type: ignore[misc]  # as above
+    def __imul__(self, x: Operand) -> Self:
         return self._in_place(self.mul(x))
 
-    def __itruediv__(self, x: Operand) -> Self:  # type: ignore[misc]  # as above
+    def __itruediv__(self, x: Operand) -> Self:
         return self._in_place(self.div(x))
 
-    def __ifloordiv__(self, x: Operand) -> Self:  # type: ignore[misc]  # as above
+    def __ifloordiv__(self, x: Operand) -> Self:
         return self._in_place(self.floordiv(x))
 
-    def __imod__(self, x: Operand) -> Self:  # type: ignore[misc]  # as above
+    def __imod__(self, x: Operand) -> Self:
         return self._in_place(self.mod(x))
 
-    def __ipow__(self, x: Operand) -> Self:  # type: ignore[misc]  # as above
+    def __ipow__(self, x: Operand) -> Self:
         return self._in_place(self.pow(x))
 
-    def __imatmul__(self, x: Self) -> Self:  # type: ignore[misc]  # as above
+    def __imatmul__(self, x: Self) -> Self:
         return self._in_place(self.matmul(x))
 
-    def __iand__(self, x: Operand) -> Self:  # type: ignore[misc]  # as above
+    def __iand__(self, x: Operand) -> Self:
         return self._in_place(self.bitwise_and(x))
 
-    def __ior__(self, x: Operand) -> Self:  # type: ignore[misc]  # as above
+    def __ior__(self, x: Operand) -> Self:
         return self._in_place(self.bitwise_or(x))
 
-    def __ixor__(self, x: Operand) -> Self:  # type: ignore[misc]  # as above
+    def __ixor__(self, x: Operand) -> Self:
         return self._in_place(self.bitwise_xor(x))
 
-    def __ilshift__(self, x: Operand) -> Self:  # type: ignore[misc]  # as above
+    def __ilshift__(self, x: Operand) -> Self:
         return self._in_place(self.lshift(x))
 
-    def __irshift__(self, x: Operand) -> Self:  # type: ignore[misc]  # as above
+    def __irshift__(self, x: Operand) -> Self:
         return self._in_place(self.rshift(x))
 
 

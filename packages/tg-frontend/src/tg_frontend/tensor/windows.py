@@ -1,7 +1,7 @@
 """Convolution and pooling: windows over the last axes.
 
-A window is EXPAND of a new axis and SKEW of it along the windowed one, so that forward and gradient are affine
-in the loop counters: the gradient of SKEW is UNSKEW, its transpose.
+A window is EXPAND of a new axis and SKEW of it along the windowed one, so that forward and
+gradient are affine in the loop counters: the gradient of SKEW is UNSKEW, its transpose.
 """
 
 from __future__ import annotations
@@ -11,8 +11,7 @@ from typing import Any, Self
 
 from tg_ir.dtype import DType, dtypes, to_dtype
 from tg_ir.errors import ShapeError
-from tg_ir.graph import Ops, SkewArg
-from tg_ir.graph import UOp
+from tg_ir.graph import Ops, SkewArg, UOp
 
 from tg_frontend.tensor.movement import windowed
 from tg_frontend.tensor.products import Products, sum_of_products, widened_operands
@@ -35,7 +34,10 @@ def per_axis(value: Sizes, count: int, name: str) -> tuple[int, ...]:
 
 
 def padding_pairs(padding: Sizes, count: int) -> list[tuple[int, int]]:
-    """`(before, after)` for each windowed axis: of one number, one an axis, or a flat list last axis first."""
+    """`(before, after)` for each windowed axis.
+
+    Of one number, one an axis, or a flat list last axis first.
+    """
     if not isinstance(padding, int) and len(padding) == 2 * count:
         return list(zip(padding[::2], padding[1::2], strict=True))[::-1]
     return [(p, p) for p in per_axis(padding, count, "padding")]
@@ -113,7 +115,9 @@ class Windows(Products):
         Args:
             weight: shape `(in channels, out channels / groups, *kernel)`.
             bias: shape `(out channels,)`.
-            groups, stride, dilation: as in `conv2d`.
+            groups: as in `conv2d`.
+            stride: as in `conv2d`.
+            dilation: as in `conv2d`.
             padding: what the convolution padded, cut off here.
             output_padding: added at the end of each axis.
 
@@ -179,7 +183,10 @@ class Windows(Products):
         ceil_mode: bool,
         value: Any,
     ) -> tuple[UOp, int]:
-        """Windows over the last axes, `(..., *windows, *kernel)`, and how many axes are windowed."""
+        """Windows over the last axes, `(..., *windows, *kernel)`.
+
+        And how many axes are windowed.
+        """
         kernel = (kernel_size, kernel_size) if isinstance(kernel_size, int) else tuple(kernel_size)
         count = len(kernel)
         if self.ndim < count:
@@ -195,7 +202,8 @@ class Windows(Products):
             reach = dilations[axis] * (size - 1) + 1
             if x.shape[lead + axis] < reach:
                 raise ShapeError(
-                    f"pooling: a window of {kernel} does not fit into {self.shape} with padding {padding}"
+                    f"pooling: a window of {kernel} does not fit into {self.shape} "
+                    f"with padding {padding}"
                 )
         if strides == kernel and all(d == 1 for d in dilations):
             return _tiles(x, kernel), count
@@ -232,7 +240,10 @@ class Windows(Products):
         ceil_mode: bool = False,
         count_include_pad: bool = True,
     ) -> Self:
-        """The mean of each window over the last axes; padding counts as zeros unless told otherwise."""
+        """The mean of each window over the last axes.
+
+        Padding counts as zeros unless told otherwise.
+        """
 
         def mean_of(source: Self, value_padding: Sizes, with_ceil: bool) -> Self:
             x, count = source._pooled_windows(
