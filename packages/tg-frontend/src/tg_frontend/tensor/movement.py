@@ -239,11 +239,34 @@ def windowed(
 
     Requires: the window fits. Ensures: `axis` counts the windows.
     """
-    extent = uop.shape[axis]
-    count = (extent - dilation * (size - 1) - 1) // stride + 1
-    shape = tuple(size if k == window_axis else s for k, s in enumerate(uop.shape))
-    arg = SkewArg(axis, window_axis, stride, dilation, count)
-    return UOp(Ops.SKEW, uop.dtype, (uop.expand(shape),), arg)
+    return windows_over(uop, axis, window_axis, (size,), (stride,), (dilation,))
+
+
+def windows_over(
+    uop: UOp,
+    first: int,
+    first_window: int,
+    sizes: Sequence[int],
+    strides: Sequence[int],
+    dilations: Sequence[int],
+) -> UOp:
+    """Windows over the axes from `first` on.
+
+    The axes from `first_window` on become the places in them.
+
+    All are expanded at once, so that the gradient is one sum over them.
+
+    Requires: the windows fit; a window axis has extent 1 or its size. Ensures: the axes count the
+    windows.
+    """
+    shape = list(uop.shape)
+    shape[first_window : first_window + len(sizes)] = sizes
+    uop = uop.expand(shape)
+    for place, (size, stride, dilation) in enumerate(zip(sizes, strides, dilations, strict=True)):
+        count = (uop.shape[first + place] - dilation * (size - 1) - 1) // stride + 1
+        arg = SkewArg(first + place, first_window + place, stride, dilation, count)
+        uop = UOp(Ops.SKEW, uop.dtype, (uop,), arg)
+    return uop
 
 
 def every_nth(uop: UOp, axis: int, step: int) -> UOp:

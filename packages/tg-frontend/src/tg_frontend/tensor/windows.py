@@ -13,7 +13,7 @@ from tg_ir.dtype import DType, dtypes, to_dtype
 from tg_ir.errors import ShapeError
 from tg_ir.graph import Ops, SkewArg, UOp
 
-from tg_frontend.tensor.movement import windowed
+from tg_frontend.tensor.movement import windows_over
 from tg_frontend.tensor.products import Products, sum_of_products, widened_operands
 from tg_frontend.tensor.reduction import reduced
 
@@ -87,12 +87,8 @@ class Windows(Products):
         inner, outer = weight.shape[1], out_channels // groups
         # axes: batch, group, out in group, in in group, *positions, *kernel
         x = x.reshape((batch, groups, 1, inner, *x.shape[2:], *(1 for _ in kernel)))
-        x = x.expand((batch, groups, outer, *x.shape[3:]))
-        for axis in range(count):
-            position = 4 + axis
-            x = windowed(
-                x, position, position + count, kernel[axis], strides[axis], dilations[axis]
-            )
+        x = x.expand((batch, groups, outer, *x.shape[3 : 4 + count], *kernel))
+        x = windows_over(x, 4, 4 + count, kernel, strides, dilations)
         w = w.reshape((1, groups, outer, inner, *(1 for _ in kernel), *kernel))
         summed = (3, *range(4 + count, 4 + 2 * count))
         total = sum_of_products(x, w, summed)
@@ -208,12 +204,7 @@ class Windows(Products):
         if strides == kernel and all(d == 1 for d in dilations):
             return _tiles(x, kernel), count
         x = x.reshape((*x.shape, *(1 for _ in kernel)))
-        for axis in range(count):
-            position = lead + axis
-            x = windowed(
-                x, position, position + count, kernel[axis], strides[axis], dilations[axis]
-            )
-        return x, count
+        return windows_over(x, lead, lead + count, kernel, strides, dilations), count
 
     def max_pool2d(
         self,
