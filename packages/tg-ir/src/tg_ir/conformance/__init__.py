@@ -5,6 +5,7 @@ A back end that keeps its memory contract needs no more than this to show it:
 """
 
 from tg_ir.conformance.allocator_suite import AllocatorSuite
+from tg_ir.conformance.graph_suite import GraphSuite
 from tg_ir.conformance.renderer_suite import CompilerSuite, RendererSuite
 from tg_ir.conformance.runtime_suite import RuntimeSuite
 from tg_ir.conformance.suite import (
@@ -20,6 +21,7 @@ __all__ = [
     "CompilerSuite",
     "ConformanceFailure",
     "ConformanceSuite",
+    "GraphSuite",
     "RendererSuite",
     "RuntimeSuite",
     "SuiteDefinitionError",
