@@ -8,7 +8,9 @@ from tg_ir.graph.uop import UOp
 
 def closed_ranges(node: UOp) -> tuple[UOp, ...]:
     """The ranges that a REDUCE, STAGE or END closes, outermost first."""
-    return tuple(s for s in node.src[1:] if s.op is Ops.RANGE)
+    # a loop counter may also be a value that is reduced
+    values = len(node.arg.combine.init) if node.op is Ops.REDUCE else 1
+    return tuple(s for s in node.src[values:] if s.op is Ops.RANGE)
 
 
 def stored_by(end: UOp) -> tuple[UOp, ...]:

@@ -15,6 +15,7 @@ from tg_ir.graph.ops import DefineArg, Ops
 from tg_ir.graph.uop import UOp, toposort
 
 from tg_codegen.errors import LoweringError
+from tg_codegen.kernel.join_states import joined_states
 from tg_codegen.kernel.loop_blocks import (
     Block,
     LoopTree,
@@ -39,6 +40,7 @@ class _Builder:
     block_of: dict[UOp, Block] = field(default_factory=dict)
     before: dict[Item, list[Item]] = field(default_factory=dict)
     pins: dict[UOp, UOp] = field(default_factory=dict)
+    bare: set[UOp] = field(default_factory=set)  # STOREs that an AFTER waits for, no END
     ends: dict[UOp, UOp] = field(default_factory=dict)
     registers: int = 0
 
@@ -113,8 +115,10 @@ def linearize(
     `spec.linear_kernel`. `fuse_multiply_add`: a sum of products rounds once a step (MULACC).
     """
     order = toposort((sink,))
+    bare = {s for n in order if n.op is Ops.AFTER for s in n.src[1:] if s.op is Ops.STORE}
     closers = [n for n in order if n.op in {Ops.REDUCE, Ops.END} and closed_ranges(n)]
     builder = _Builder(build_loop_tree(closers), fuse_multiply_add, index_dtype)
+    builder.bare = bare
     builder.pins = pinned_loads([c for c in closers if c.op is Ops.END], order)
     for node in order:
         _convert(node, builder)
@@ -125,8 +129,10 @@ def _convert(node: UOp, builder: _Builder) -> None:
     match node.op:
         case Ops.SINK:
             for source in node.src:
-                if source.op is Ops.STORE:  # a kernel that stores one element has no loop to END
-                    builder.new[source] = builder.add(_rebuilt(source, builder))
+                # a kernel that stores single elements has no loop to END
+                for effect in source.src if source.op is Ops.TUPLE else (source,):
+                    if effect.op is Ops.STORE:
+                        builder.new[effect] = builder.add(_rebuilt(effect, builder))
         case Ops.REDUCE:
             _convert_reduce(node, builder)
         case Ops.GETTUPLE:
@@ -135,7 +141,7 @@ def _convert(node: UOp, builder: _Builder) -> None:
             _convert_scan(node, builder)
         case Ops.END:
             _convert_end(node, builder)
-        case Ops.STORE | Ops.TUPLE:
+        case Ops.STORE | Ops.TUPLE if node not in builder.bare:
             # placed by its END, in the innermost loop, or by the SINK
             return
         case _:
@@ -200,26 +206,10 @@ def _joined(
     combine = node.arg.combine
     if combine.op is not None:
         return [_join_by_op(combine.op, accumulated[0], values[0], builder)]
-    joined = _body_over(combine.body, accumulated, values)
+    joined = list(joined_states(combine, accumulated, values))
     for part in toposort(joined):
         builder.add(part)
     return joined
-
-
-def _body_over(body: tuple[UOp, ...], accumulated: list[UOp], values: list[UOp]) -> list[UOp]:
-    """The body of a combine over these states, each lane by itself where they are vectors."""
-    lanes = values[0].dtype.count
-    new: dict[UOp, UOp] = {}
-    for node in toposort(body):
-        if node.op is Ops.STATE:
-            side, position = node.arg
-            new[node] = (values if side else accumulated)[position]
-        elif node.op is Ops.CONST:
-            new[node] = node.broadcast(lanes)
-        else:
-            src = tuple([new[s] for s in node.src])
-            new[node] = UOp(node.op, node.dtype.vec(lanes), src, node.arg)
-    return [new[root] for root in body]
 
 
 def _join_by_op(op: Ops, accumulated: UOp, value: UOp, builder: _Builder) -> UOp:

@@ -12,7 +12,7 @@ from tg_ir.graph.ops import AxisType, Combine, Ops
 from tg_ir.graph.symbolic import simplify
 from tg_ir.graph.uop import UOp, as_index, toposort
 
-from tg_codegen.errors import LoweringError
+from tg_codegen.kernel.join_states import States, joined_in_pairs
 from tg_codegen.loops import closed_ranges
 
 
@@ -83,25 +83,22 @@ def _unroll_effect(node: UOp) -> UOp:
 
 def _unroll_reduce(node: UOp) -> UOp:
     combine: Combine = node.arg.combine
-    if combine.op is None:
-        raise LoweringError(f"only reductions by one op are unrolled, not '{combine.name}'")
+    count = len(combine.init)
     ranges = closed_ranges(node)
     axes = [r for r in ranges if is_unroll_range(r)]
     loops = tuple(r for r in ranges if not is_unroll_range(r))
-    values = [copy[0] for copy in _copies((node.src[0],), axes)]
-    partial = [
-        UOp(node.op, node.dtype, (v, *loops), node.arg) if loops else v for v in values
-    ]
-    return _joined_in_pairs(partial, combine.op)
+    copies = _copies(node.src[:count], axes)
+    partial = [_states(node, copy, loops) for copy in copies]
+    joined = joined_in_pairs(combine, partial)
+    # without ranges a REDUCE is just the tuple of its states
+    return joined[0] if count == 1 else UOp(node.op, node.dtype, joined, node.arg)
 
 
-def _joined_in_pairs(values: list[UOp], op: Ops) -> UOp:
-    """All `values` joined by `op`, as a balanced tree."""
-    while len(values) > 1:
-        pairs = [
-            UOp(op, values[i].dtype, (values[i], values[i + 1]))
-            for i in range(0, len(values) - 1, 2)
-        ]
-        values = pairs + values[len(pairs) * 2 :]
-    return values[0]
-
+def _states(node: UOp, values: States, loops: tuple[UOp, ...]) -> States:
+    """The states of `node` for one copy of its values."""
+    if not loops:
+        return values
+    reduced = UOp(node.op, node.dtype, (*values, *loops), node.arg)
+    if len(values) == 1:
+        return (reduced,)
+    return tuple([reduced.get_tuple(k, value.dtype) for k, value in enumerate(values)])

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from tg_ir.dtype import dtypes
-from tg_ir.graph.ops import AxisType, GroupOp, Ops, ReduceArg
+from tg_ir.graph.ops import AxisType, DefineArg, GroupOp, Ops, RangeArg, ReduceArg
 from tg_ir.graph.symbolic import simplify, split_affine
 from tg_ir.graph.uop import UOp, substitute, toposort
 
@@ -21,13 +21,10 @@ from tg_codegen.loops import closed_ranges
 
 @dataclass(slots=True)
 class _State:
-    """`new`: the vector form of each node.
-
-    `axis`: the VECTOR range that its lanes stand for, where it has lanes.
-    """
+    """`new`: the vector form of each node. `next_slot`: of the next DEFINE_LOCAL."""
 
     new: dict[UOp, UOp] = field(default_factory=dict)
-    axis: dict[UOp, UOp] = field(default_factory=dict)
+    next_slot: int = 0
 
 
 def is_vector_range(node: UOp) -> bool:
@@ -50,6 +47,8 @@ def vectorize(sink: UOp) -> UOp:
     if not any(is_vector_range(n) for n in order):
         return sink
     state = _State()
+    slots = [n.arg.slot for n in order if n.op is Ops.DEFINE_LOCAL]
+    state.next_slot = 1 + max(slots, default=-1)
     for node in order:
         state.new[node] = _vector_form(node, state)
     return state.new[sink]
@@ -154,20 +153,43 @@ def _reduce(node: UOp, axis: UOp | None, state: _State) -> UOp:
     ranges = closed_ranges(node)
     loops = tuple([state.new[r] for r in ranges if not is_vector_range(r)])
     lanes = [r for r in ranges if is_vector_range(r)]
-    if axis is not None:
-        width = _width(axis)
-        wide = tuple([_lanes(v, width) for v in values])
-        return _with_loops(wide, loops, node, width)
-    if not lanes:
-        return UOp(node.op, node.dtype, (*values, *loops), node.arg)
-    if combine.op is None or len(lanes) > 1:
+    if len(lanes) + (axis is not None) > 1:
         raise LoweringError(
-            f"lanes of a reduction: expected one vector axis and one op, got {len(lanes)} "
-            f"and '{combine.name}'"
+            f"lanes of a reduction: expected one vector axis, got {[r.arg.axis for r in lanes]} "
+            f"in the reduction and {None if axis is None else axis.arg.axis} around it"
         )
-    width = _width(lanes[0])
-    partial = _with_loops((_lanes(values[0], width),), loops, node, width)
-    return UOp(Ops.REDUCE_LANES, node.dtype, (partial,), combine.op)
+    if axis is None and not lanes:
+        return UOp(node.op, node.dtype, (*values, *loops), node.arg)
+    width = _width(lanes[0] if axis is None else axis)
+    wide = tuple([_lanes(v, width) for v in values])
+    partial = _with_loops(wide, loops, node, width)
+    if axis is not None:
+        return partial
+    if combine.op is not None:
+        return UOp(Ops.REDUCE_LANES, node.dtype, (partial,), combine.op)
+    return _join_lanes(node, partial, lanes[0], state)
+
+
+def _join_lanes(node: UOp, partial: UOp, axis: UOp, state: _State) -> UOp:
+    """The states of all lanes joined: written to memory, read back one lane after another.
+
+    So the number of nodes does not grow with the lanes, whatever the combine is.
+    """
+    width = _width(axis)
+    lane = UOp(Ops.RANGE, dtypes.index, axis.src, RangeArg(axis.arg.axis, AxisType.REDUCE))
+    values = []
+    for position, value in enumerate(node.src[: len(node.arg.combine.init)]):
+        dtype = value.dtype
+        wide = partial.get_tuple(position, dtype.vec(width)) if _is_tuple(partial) else partial
+        memory = UOp(Ops.DEFINE_LOCAL, dtype, (), DefineArg(state.next_slot, width))
+        state.next_slot += 1
+        filled = memory.after(memory.index(0).store(wide))
+        values.append(filled.index(lane).load())
+    return UOp(node.op, node.dtype, (*values, lane), node.arg)
+
+
+def _is_tuple(reduction: UOp) -> bool:
+    return reduction.op is Ops.REDUCE and len(reduction.arg.combine.init) > 1
 
 
 def _with_loops(values: tuple[UOp, ...], loops: tuple[UOp, ...], node: UOp, width: int) -> UOp:
