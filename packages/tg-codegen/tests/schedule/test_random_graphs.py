@@ -12,7 +12,7 @@ from tg_ir.graph.ops import Combine, Ops, ReduceArg, SkewArg
 from tg_ir.graph.uop import UOp
 
 PROPERTY = settings(
-    max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 MOVES = ("reshape", "permute", "shrink", "pad", "flip", "expand", "skew", "unskew")
 VALUES = ("binary", "binary", "unary", "reduce", "gather", "contiguous", "scan", "where", "iota")

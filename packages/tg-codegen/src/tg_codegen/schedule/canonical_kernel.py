@@ -6,36 +6,19 @@ Ensures: equal computations have equal kernel graphs, whichever buffers and vari
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from tg_ir.dtype import dtypes
 from tg_ir.graph.ops import CallArg, KernelInfo, Ops, ParamArg, VarArg
+from tg_ir.graph.symbolic import simplify
 from tg_ir.graph.uop import UOp, as_index, toposort
 
-from tg_ir.graph.symbolic import simplify
+from tg_codegen.schedule.finished_kernel import Kernel
 from tg_codegen.schedule.merge_loops import merged_loops
 from tg_codegen.schedule.tensor_order import order_by
 
 _CLOSING = frozenset({Ops.END, Ops.REDUCE})
 _FOLDING = frozenset({Ops.ADD, Ops.MUL, Ops.FLOORDIV, Ops.FLOORMOD})
 _VARIABLES = frozenset({Ops.BIND, Ops.DEFINE_VAR})
-
-
-@dataclass(eq=False, slots=True)
-class Kernel:
-    """A kernel over BUFFER nodes.
-
-    Attributes:
-        effects: the stores with their loops.
-        writes: the BUFFER version that each effect writes.
-        reads: the BUFFER versions that it loads from.
-        call: for a copy between devices the finished CALL; None for a kernel.
-    """
-
-    effects: tuple[UOp, ...]
-    writes: tuple[UOp, ...]
-    reads: frozenset[UOp]
-    call: UOp | None = None
 
 
 def resolve_gathers(effect: UOp, mapping: dict[UOp, UOp]) -> UOp:
@@ -63,15 +46,6 @@ def resolve_gathers(effect: UOp, mapping: dict[UOp, UOp]) -> UOp:
             src = src[:2] if always else (src[0], src[1], mask)
         new[node] = UOp(node.op, node.dtype, src, node.arg)
     return new[effect]
-
-
-def buffers_read(effects: Sequence[UOp]) -> frozenset[UOp]:
-    """The BUFFER versions that `effects` load from."""
-    found: set[UOp] = set()
-    for node in toposort(effects):
-        if node.op is Ops.LOAD:
-            found.add(node.src[0].src[0])
-    return frozenset(found)
 
 
 def canonical_call(kernel: Kernel, moved: dict[UOp, UOp]) -> UOp:

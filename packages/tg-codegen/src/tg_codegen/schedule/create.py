@@ -12,16 +12,14 @@ from tg_ir.config import SPEC
 from tg_ir.dtype import dtypes
 from tg_ir.graph import spec
 from tg_ir.graph.ops import Ops
+from tg_ir.graph.rewrite import collection_paused
 from tg_ir.graph.uop import UOp
 
-from tg_codegen.schedule.canonical_kernel import (
-    Kernel,
-    buffers_read,
-    canonical_call,
-    resolve_gathers,
-)
+from tg_codegen.schedule.canonical_kernel import canonical_call, resolve_gathers
 from tg_codegen.schedule.context import KernelDraft
+from tg_codegen.schedule.finished_kernel import Kernel
 from tg_codegen.schedule.fusion import Fusion, Plan
+from tg_codegen.schedule.group_outputs import group_outputs
 from tg_codegen.schedule.inline_functions import inline_functions
 from tg_codegen.schedule.kernel_order import copy_kernel, order_kernels, snapshot_of
 from tg_codegen.schedule.kernel_values import KernelValues, gathered_values
@@ -45,7 +43,11 @@ def create_schedule(sink: UOp, pinned: Collection[UOp] = ()) -> Schedule:
         ScheduleError: the graph cannot be scheduled; the message says why.
         VerificationError: with `SPEC=1`, the graph breaks a rule of its stage.
     """
-    check = SPEC.value >= 1
+    with collection_paused():
+        return _checked_schedule(sink, pinned, SPEC.value >= 1)
+
+
+def _checked_schedule(sink: UOp, pinned: Collection[UOp], check: bool) -> Schedule:
     if check:
         spec.verify(sink, spec.tensor_graph)
     description = describe(sink.src, pinned)
@@ -90,7 +92,7 @@ def _schedule(requested: Sequence[UOp], pinned: Sequence[UOp]) -> Schedule:
     plan = Fusion(storage, facts, required).run(order)
     values = KernelValues(storage, plan)
     values.run(order)
-    kernels = _finished_kernels(plan, storage, values)
+    kernels = group_outputs(_finished_kernels(plan, storage, values))
     kept = {v: storage.version_buffer(v) for v in pinned if _is_stored(v, storage)}
     read_later = [storage.version_buffer(v) for v in requested if _is_version(v, storage)]
     ordered = order_kernels(kernels, dict.fromkeys((*kept.values(), *read_later)))
@@ -150,7 +152,7 @@ def _finished(draft: KernelDraft, values: KernelValues, copied: dict[UOp, UOp]) 
     effect = resolve_gathers(effect, gathered_values(draft, values))
     if copied:
         effect = effect.substitute(copied)
-    return Kernel((effect,), (store.buffer,), buffers_read((effect,)))
+    return Kernel.of(effect, (store.buffer,))
 
 
 # ---- results

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from tg_ir.graph.ops import AxisType, BufferArg
 from tg_ir.graph.uop import UOp, unique_number
 
-from tg_codegen.schedule.canonical_kernel import Kernel
+from tg_codegen.schedule.finished_kernel import Kernel
 
 VersionKey = tuple[int, int]
 

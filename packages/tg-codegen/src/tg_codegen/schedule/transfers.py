@@ -6,7 +6,7 @@ from tg_ir.dtype import dtypes
 from tg_ir.graph.ops import CallArg, Ops, ParamArg
 from tg_ir.graph.uop import UOp
 
-from tg_codegen.schedule.canonical_kernel import Kernel
+from tg_codegen.schedule.finished_kernel import Kernel
 from tg_codegen.schedule.storage import Storage
 from tg_codegen.schedule.tensor_order import ADDRESSING, TRANSPARENT
 
@@ -22,7 +22,7 @@ def transfer_call(node: UOp, storage: Storage) -> Kernel:
     destination = storage.buffers[node]
     name = f"copy_{end - begin}"
     call = UOp(Ops.CALL, dtypes.void, (copied, destination, buffer), CallArg(name, "copy"))
-    return Kernel((), (destination,), frozenset((buffer,)), call)
+    return Kernel((), (destination,), frozenset((buffer,)), call=call)
 
 
 def contiguous_part(value: UOp, storage: Storage) -> tuple[UOp, int, int] | None:

@@ -1,5 +1,5 @@
 """When a write may take place while its value is computed: only if what it reads of the overwritten buffer is
-the very element that it writes. Otherwise the value is realised first.
+the very element that it writes. Otherwise the value is realised first, or only the reductions in it.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ def _values_read_too_late(after: UOp, storage: Storage, facts: FactsWalk) -> lis
                 found.append(tensor)
         if buffer.arg.id not in facts.as_read(value).leaves:
             continue
-        if number > 0 or scattered or not _reads_only_its_element(
-            store, buffer.arg.id, storage, facts
-        ):
+        if number > 0 or scattered:
             found.append(value)
+        else:
+            found.extend(_read_beside_its_element(store, buffer.arg.id, storage, facts))
     return found
 
 
@@ -59,13 +59,17 @@ def _index_tensors(target: UOp) -> list[UOp]:
     return found
 
 
-def _reads_only_its_element(
+def _read_beside_its_element(
     store: UOp, buffer_id: int, storage: Storage, facts: FactsWalk
-) -> bool:
-    """Whether the value reads the target's buffer only at the element that is written, by elementwise ops."""
+) -> list[UOp]:
+    """What to store first, so that the rest reads the target's buffer only at the element that is written.
+
+    Nothing where elementwise ops read just that; the reductions where they alone read more; else the value.
+    """
     target, value = store.src
     index = _plain_index(target)
     place = storage.target_address(target, index)
+    found: dict[UOp, None] = {}
     seen: set[UOp] = set()
     stack = [value]
     while stack:
@@ -73,19 +77,19 @@ def _reads_only_its_element(
         if node in seen or buffer_id not in facts.as_read(node).leaves:
             continue
         seen.add(node)
-        if node in storage.buffers or node.op is Ops.BUFFER:
+        if node.op in GroupOp.Elementwise or node.op in TRANSPARENT:
+            if node not in storage.buffers:
+                stack.extend(node.src[:1] if node.op in TRANSPARENT else node.src)
+                continue
+        base = node if node in storage.buffers else addressing_base(node)
+        if base in storage.buffers or base.op is Ops.BUFFER:
             if storage.address(node, index) != place:
-                return False
-        elif node.op in GroupOp.Elementwise or node.op in TRANSPARENT:
-            stack.extend(node.src[:1] if node.op in TRANSPARENT else node.src)
-        elif node.op in ADDRESSING:
-            base = addressing_base(node)
-            stored = base in storage.buffers or base.op is Ops.BUFFER
-            if not stored or storage.address(node, index) != place:
-                return False
+                return [value]
+        elif base.op is Ops.REDUCE_AXIS:
+            found[base] = None
         else:
-            return False
-    return True
+            return [value]
+    return list(found)
 
 
 def _plain_index(value: UOp) -> Index:
