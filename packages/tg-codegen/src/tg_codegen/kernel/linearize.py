@@ -213,10 +213,20 @@ def _joined(
 
 
 def _join_by_op(op: Ops, accumulated: UOp, value: UOp, builder: _Builder) -> UOp:
-    product = value.op is Ops.MUL and dtypes.is_float(value.dtype.scalar())
-    if op is Ops.ADD and product and builder.fuse_multiply_add:
-        return builder.add(UOp(Ops.MULACC, value.dtype, (*value.src, accumulated)))
+    if op is Ops.ADD and dtypes.is_float(value.dtype.scalar()) and builder.fuse_multiply_add:
+        if value.op is Ops.MUL:
+            return builder.add(UOp(Ops.MULACC, value.dtype, (*value.src, accumulated)))
+        if value.op is Ops.WHERE and value.src[1].op is Ops.MUL and _is_zero(value.src[2]):
+            # a guarded product: the guard chooses between the old sum and the new
+            factors = value.src[1].src
+            total = builder.add(UOp(Ops.MULACC, value.dtype, (*factors, accumulated)))
+            return builder.add(UOp(Ops.WHERE, value.dtype, (value.src[0], total, accumulated)))
     return builder.add(UOp(op, value.dtype, (accumulated, value)))
+
+
+def _is_zero(node: UOp) -> bool:
+    constant = node.src[0] if node.op is Ops.BROADCAST else node
+    return constant.op is Ops.CONST and constant.arg == 0
 
 
 def _convert_scan(node: UOp, builder: _Builder) -> None:

@@ -23,6 +23,7 @@ from tg_codegen.kernel.linearize import linearize
 from tg_codegen.kernel.lower_index_dtype import lower_index_dtype
 from tg_codegen.kernel.lower_stage import lower_stage
 from tg_codegen.kernel.separate_loops import separate_loops
+from tg_codegen.kernel.simplify_guards import simplify_guards
 from tg_codegen.kernel.unroll import unroll
 from tg_codegen.kernel.vectorize import vectorize
 from tg_codegen.kernel.workspace import Workspace
@@ -74,6 +75,8 @@ def _lower_index_dtype(sink: UOp, context: LoweringContext) -> UOp:
 
 KERNEL_PASSES: Pipeline[LoweringContext] = Pipeline(
     (
+        # before the choice of moves, which looks at masks
+        Pass("simplify_guards", lambda sink, _: simplify_guards(sink), "", "guards do not nest"),
         # on whole axes, before any axis has turned into lanes or copies
         Pass("optimise", _optimise, "axes are GLOBAL, LOOP or REDUCE", "opts are listed"),
         # a tile is filled by loops of its own, which the next two passes treat like any other

@@ -15,6 +15,7 @@ from tg_ir.graph.uop import UOp, substitute, toposort
 from tg_codegen.errors import OptError
 from tg_codegen.loops import closed_ranges, stored_by
 from tg_codegen.optimize.opt import Axis, Opt, OptOps
+from tg_codegen.optimize.products import product_of
 from tg_codegen.optimize.split_range import (
     block_range,
     extent,
@@ -127,36 +128,18 @@ def _thread(sink: UOp, path: Axis) -> UOp:
     return retag_range(ordered, range_with_axis(ordered, path), AxisType.THREAD)
 
 
-def product_of(sink: UOp) -> UOp | None:
-    """The REDUCE of the kernel that sums a product with the most work, or None."""
-    found = [n for n in toposort((sink,)) if is_contraction(n)]
-    return max(found, key=_work, default=None)
-
-
-def is_contraction(node: UOp) -> bool:
-    """Whether `node` is a sum of products."""
-    if node.op is not Ops.REDUCE or node.arg.combine.op is not Ops.ADD:
-        return False
-    return node.src[0].op is Ops.MUL
-
-
-def _work(node: UOp) -> int:
-    total = 1
-    for loop in (*node.ranges, *closed_ranges(node)):
-        total *= max(1, int(loop.vmax) + 1)
-    return total
-
-
 def stage_factor(sink: UOp, number: int) -> UOp:
     """Copies what factor `number` of the product reads in the loops around it into a local tile.
 
     The tile spans the loops of the reduction, UNROLL and VECTOR axes of the factor; the outer loops
     stay outside. In memory the reduction is outermost, the lanes innermost.
     """
-    reduction = product_of(sink)
-    if reduction is None:
+    product = product_of(sink)
+    if product is None:
         raise OptError("the kernel sums no product")
-    factor = reduction.src[0].src[number]
+    if number not in (0, 1):
+        raise OptError(f"a product has factors 0 and 1, not {number}")
+    factor, reduction = product.factors[number], product.reduction
     closed = set(closed_ranges(reduction))
     inner = [r for r in factor.ranges if r in closed or r.arg.kind in _TILE_KINDS]
     inner.sort(key=lambda r: (r not in closed, r.arg.kind is AxisType.VECTOR, r.arg.axis))
@@ -165,10 +148,7 @@ def stage_factor(sink: UOp, number: int) -> UOp:
     tile = _copy_in(sink, factor, inner)
     index = stage_position(tile.arg, tuple(inner))
     read = UOp(Ops.INDEX, factor.dtype, (tile, simplify(index))).load()
-    product = reduction.src[0].replace(
-        src=tuple(read if i == number else s for i, s in enumerate(reduction.src[0].src))
-    )
-    changed = reduction.replace(src=(product, *reduction.src[1:]))
+    changed = product.with_factor(number, read)
     return substitute((sink,), {reduction: changed})[0]
 
 

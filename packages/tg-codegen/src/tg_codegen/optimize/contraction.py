@@ -14,8 +14,9 @@ from tg_ir.graph.render_api import TargetCapabilities
 from tg_ir.graph.uop import UOp
 
 from tg_codegen.loops import closed_ranges
-from tg_codegen.optimize.access import body_loads, has_mask, iterations, output_axes, stride
+from tg_codegen.optimize.access import body_loads, has_mask, output_axes, stride
 from tg_codegen.optimize.opt import Opt, OptOps
+from tg_codegen.optimize.products import Product
 from tg_codegen.optimize.split_range import extent
 
 _MAX_ROWS = 14
@@ -61,10 +62,10 @@ class _Problem:
 
 
 def choose_tile(
-    sink: UOp, reduction: UOp, capabilities: TargetCapabilities
+    sink: UOp, product: Product, capabilities: TargetCapabilities
 ) -> Tile | None:
-    """The cheapest tile for `reduction`, or None where nothing would be reused."""
-    problem = _describe(sink, reduction, capabilities)
+    """The cheapest tile for `product`, or None where nothing would be reused."""
+    problem = _describe(sink, product, capabilities)
     candidates: list[Tile] = []
     for number in (0, 1):
         for axis in problem.own[number]:
@@ -74,8 +75,9 @@ def choose_tile(
     return min(candidates, key=lambda tile: tile.cycles, default=None)
 
 
-def _describe(sink: UOp, reduction: UOp, capabilities: TargetCapabilities) -> _Problem:
-    first, second = reduction.src[0].src
+def _describe(sink: UOp, product: Product, capabilities: TargetCapabilities) -> _Problem:
+    first, second = product.factors
+    reduction = product.reduction
     outputs = [r for r in output_axes(sink) if r in reduction.ranges]
     own = (
         [r for r in outputs if r in first.ranges and r not in second.ranges],
@@ -88,7 +90,7 @@ def _describe(sink: UOp, reduction: UOp, capabilities: TargetCapabilities) -> _P
         own,
         [r for r in outputs if r in first.ranges and r in second.ranges],
         [r for r in closed_ranges(reduction) if extent(r) > 0],
-        iterations(reduction),
+        product.work,
         max(1, capabilities.vector_bits // bits),
         capabilities.vector_registers or 16,
         min(capabilities.l2_bytes // 2, capabilities.local_bytes) // reduction.dtype.itemsize,

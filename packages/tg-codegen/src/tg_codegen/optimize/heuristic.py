@@ -22,12 +22,14 @@ from tg_codegen.optimize.access import (
     reductions,
     stride,
 )
-from tg_codegen.optimize.apply import apply_opts, product_of, stores_of
+from tg_codegen.optimize.apply import apply_opts, stores_of
 from tg_codegen.optimize.contraction import choose_tile, tile_opts
 from tg_codegen.optimize.opt import Opt, OptOps
+from tg_codegen.optimize.products import Product, product_of
 from tg_codegen.optimize.split_range import extent
 
 _THREAD_WORK = 1 << 16
+_TILE_WORK = 1 << 10
 _SMALL_LOOP = 8
 
 
@@ -52,10 +54,10 @@ def choose_opts(sink: UOp, capabilities: TargetCapabilities) -> list[Opt]:
 
 def _vector_opts(sink: UOp, capabilities: TargetCapabilities, work: int) -> list[Opt]:
     product = product_of(sink)
-    if product is not None and len(reductions(sink)) == 1 and work >= 1 << 10:
+    if product is not None and _dominates(sink, product):
         tile = choose_tile(sink, product, capabilities)
         if tile is not None:
-            return tile_opts(sink, tile, work)
+            return _small_reductions(sink, product) + tile_opts(sink, tile, work)
     lanes = _lane_count(sink, capabilities)
     if lanes < 2:
         return []
@@ -63,6 +65,25 @@ def _vector_opts(sink: UOp, capabilities: TargetCapabilities, work: int) -> list
     if summed:
         return summed + _row_lanes(sink, lanes)
     return _output_lanes(sink, lanes)
+
+
+def _dominates(sink: UOp, product: Product) -> bool:
+    """Whether a register tile for `product` serves the whole kernel."""
+    others = [r for r in reductions(sink) if r is not product.reduction]
+    inside = any(r in others for r in toposort((product.reduction.src[0],)))
+    small = all(8 * iterations(r) <= product.work for r in others)
+    return product.work >= _TILE_WORK and small and not inside
+
+
+def _small_reductions(sink: UOp, product: Product) -> list[Opt]:
+    """Unrolls the short loops of the other reductions of a kernel."""
+    return [
+        Opt(OptOps.UNROLL, loop.arg.axis, extent(loop))
+        for reduction in reductions(sink)
+        if reduction is not product.reduction and reduction.arg.combine.op is not None
+        for loop in closed_ranges(reduction)
+        if 1 < extent(loop) <= _SMALL_LOOP
+    ]
 
 
 def _total_work(sink: UOp) -> int:

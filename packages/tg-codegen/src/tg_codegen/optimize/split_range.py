@@ -156,6 +156,8 @@ def _masked(value: UOp, old: UOp, identity: bool | int | float, split: _Split) -
 
 def _is_zero_beyond(value: UOp, axis: UOp) -> bool:
     """Whether masking the loads of `value` is enough to make it 0 beyond the end of `axis`."""
+    if value.op is Ops.WHERE and value.src[2].op is Ops.CONST and value.src[2].arg == 0:
+        return _is_zero_beyond(value.src[1], axis)
     if value.op is Ops.MUL:
         return all(_is_zero_beyond(s, axis) for s in value.src)
     return value.op is Ops.LOAD and len(value.src) == 1 and axis in value.src[0].ranges
