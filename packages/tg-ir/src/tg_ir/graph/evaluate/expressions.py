@@ -120,6 +120,13 @@ def literal(value: Scalar) -> str:
     return f"({value!r})" if value < 0 or str(value) == "-0.0" else repr(value)
 
 
+def zero_of(dtype: DType) -> Scalar:
+    """The zero of a dtype, of one lane."""
+    if dtypes.is_bool(dtype):
+        return False
+    return 0.0 if dtypes.is_float(dtype) else 0
+
+
 def alu_function(op: Ops, dtype: DType, src_dtype: DType) -> Callable[..., Scalar]:
     """`alu` for one op and one choice of scalar dtypes, as a function of the operands."""
 

@@ -19,6 +19,7 @@ from tg_ir.graph.evaluate.node_source import bind_buffers, write_arguments, writ
 from tg_ir.graph.evaluate.python_source import PythonSource
 from tg_ir.graph.ops import AxisType, Ops, StageArg
 from tg_ir.graph.uop import UOp, toposort
+from tg_ir.graph.work_items import split_at_barriers
 
 _KERNELS_KEPT = 256
 _CLOSING = frozenset({Ops.REDUCE, Ops.STAGE, Ops.END})
@@ -67,12 +68,13 @@ def clear_kernel_graphs() -> None:
 @lru_cache(maxsize=_KERNELS_KEPT)
 def _translate(sink: UOp) -> _Kernel:
     source = PythonSource()
+    _refuse_barriers_of_a_grid(tuple(toposort((sink,))))
+    sink = split_at_barriers(sink)
     nodes = tuple(toposort((sink,)))
     source.open_function("kernel(buffers, vals)")
     write_arguments(source, nodes)
     writer = _GraphWriter(source)
     specials = [node for node in nodes if node.op is Ops.SPECIAL]
-    _refuse_barriers(nodes, specials)
     for special in sorted(specials, key=lambda node: str(node.arg)):
         writer.write(special.src[0])
         writer.open_loop(special)
@@ -82,8 +84,8 @@ def _translate(sink: UOp) -> _Kernel:
     return _Kernel(nodes, source, source.compile("kernel"))
 
 
-def _refuse_barriers(nodes: Sequence[UOp], specials: Sequence[UOp]) -> None:
-    has_items = any(str(special.arg).startswith("l") for special in specials)
+def _refuse_barriers_of_a_grid(nodes: Sequence[UOp]) -> None:
+    has_items = any(n.op is Ops.SPECIAL and str(n.arg).startswith("l") for n in nodes)
     if has_items and any(node.op is Ops.BARRIER for node in nodes):
         raise EvaluationError(
             "work-items that meet at a BARRIER have no order in a kernel graph: "

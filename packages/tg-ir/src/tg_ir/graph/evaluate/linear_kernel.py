@@ -87,8 +87,7 @@ def _run_grid(
     kernel: _Kernel, memories: list[Memory], vals: Sequence[int], begin: int, end: int
 ) -> None:
     """Groups one after another; in a group, all items run up to each barrier before any goes on."""
-    assert_grid = kernel.grid
-    extents = {} if assert_grid is None else assert_grid(vals)
+    extents = {} if kernel.grid is None else kernel.grid(vals)
     for group in _positions(extents, _GROUP_SPECIALS):
         shared = tuple(private_memory(size) for size in kernel.shared)
         items = [

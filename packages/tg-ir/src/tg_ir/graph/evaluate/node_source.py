@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from tg_ir.dtype import DType, dtypes, struct_code
+from tg_ir.dtype import DType, struct_code
 from tg_ir.graph.errors import EvaluationError
 from tg_ir.graph.evaluate import memory
-from tg_ir.graph.evaluate.expressions import joining_function, literal
+from tg_ir.graph.evaluate.expressions import joining_function, literal, zero_of
 from tg_ir.graph.evaluate.python_source import PythonSource
 from tg_ir.graph.ops import GroupOp, Ops
 from tg_ir.graph.text import neighbourhood
@@ -156,13 +156,12 @@ def _lanes_of(source: PythonSource, node: UOp, count: int) -> str:
 
 def _other(source: PythonSource, node: UOp) -> str:
     """What a masked LOAD gives where it touches nothing, as many lanes as the LOAD."""
-    if len(node.src) > 1:
-        return _lanes_of(source, node.src[1], node.dtype.count) if (
-            node.dtype.count > 1
-        ) else source.name(node.src[1])
-    scalar = node.dtype.scalar()
-    zero = "False" if dtypes.is_bool(scalar) else "0.0" if dtypes.is_float(scalar) else "0"
-    return zero if node.dtype.count == 1 else f"({zero},) * {node.dtype.count}"
+    count = node.dtype.count
+    if len(node.src) == 1:
+        text = literal(zero_of(node.dtype))
+        return text if count == 1 else f"({text},) * {count}"
+    other = node.src[1]
+    return source.name(other) if count == 1 else _lanes_of(source, other, count)
 
 
 def _store(source: PythonSource, node: UOp) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 from tg_ir.dtype import DType, cast_scalar, dtypes, from_bytes
 from tg_ir.errors import did_you_mean
 from tg_ir.graph.errors import EvaluationError
+from tg_ir.graph.evaluate.expressions import zero_of
 from tg_ir.graph.evaluate.list_functions import elementwise_function, fold_groups
 from tg_ir.graph.evaluate.movement import (
     TensorValue,
@@ -353,13 +354,6 @@ def _elements(given: Input, dtype: DType) -> list[Any]:
     if isinstance(given, (bool, int, float)):
         raise EvaluationError(f"the elements of a buffer are a list, got {given!r}")
     return list(given)
-
-
-def zero_of(dtype: DType) -> bool | int | float:
-    """The zero of a scalar dtype."""
-    if dtypes.is_bool(dtype):
-        return False
-    return 0.0 if dtypes.is_float(dtype) else 0
 
 
 _COMPUTE: dict[Ops, Callable[[_Evaluator, UOp], _Result]] = {

@@ -5,7 +5,7 @@ Loops are RANGEs that END, REDUCE and STAGE close; memory is reached through IND
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from tg_ir.dtype import dtypes
 from tg_ir.graph.ops import (
@@ -150,7 +150,26 @@ def _follows_effects(node: UOp) -> str | None:
     return same_dtype_as_first(node)
 
 
+def _joins_work_items(node: UOp) -> str | None:
+    """BARRIER: what every item has done before any goes on."""
+    for effect in node.src:
+        if effect.op not in _EFFECTS:
+            return f"waits for effects, got {effect.op.name}"
+    return None
+
+
 # ---- loops
+
+
+_COUNTED = frozenset({AxisType.LOCAL, AxisType.VECTOR, AxisType.UNROLL, AxisType.DEVICE})
+
+
+def _counted_when_compiled(node: UOp) -> str | None:
+    """Work-items, lanes, copies and devices are no loop that may end anywhere."""
+    bound = node.src[0]
+    if node.arg.kind not in _COUNTED or (bound.op is Ops.CONST and bound.arg > 0):
+        return None
+    return f"an axis of kind {node.arg.kind.name} has a constant bound above 0, got {bound!r}"
 
 
 def closed_ranges(node: UOp) -> tuple[UOp, ...]:
@@ -258,6 +277,31 @@ def reads_are_ordered(nodes: Sequence[UOp]) -> Fault | None:
     return None
 
 
+def work_items_meet(nodes: Sequence[UOp]) -> Fault | None:
+    """What other work-items of a group wrote is read behind a BARRIER."""
+    for node in nodes:
+        if node.op is not Ops.LOAD or memory_of(node.src[0].src[0]).op is not Ops.DEFINE_LOCAL:
+            continue
+        access = node.src[0]
+        for write in _writes_just_before(access.src[0]):
+            position = write.src[0].src[1]
+            is_shared = any(loop.arg.kind is AxisType.LOCAL for loop in position.ranges)
+            if is_shared and position is not access.src[1]:
+                return Fault(
+                    node,
+                    f"may read what another work-item has not written yet, by {write!r}; "
+                    "put a BARRIER between",
+                )
+    return None
+
+
+def _writes_just_before(buffer: UOp) -> Iterator[UOp]:
+    """The STOREs that `buffer` comes after with neither a BARRIER nor the END of their loops between."""
+    while buffer.op is Ops.AFTER:
+        yield from (effect for effect in buffer.src[1:] if effect.op is Ops.STORE)
+        buffer = buffer.src[0]
+
+
 def _unordered_read(loads: Sequence[UOp], writes: Sequence[UOp]) -> Fault | None:
     feeding = {write: toposort((write,)) for write in writes}
     for load in loads:
@@ -278,6 +322,7 @@ def _unordered_read(loads: Sequence[UOp], writes: Sequence[UOp]) -> Fault | None
     return None
 
 
+_SHARED = frozenset({Ops.PARAM, Ops.DEFINE_LOCAL})
 _INDEPENDENT = frozenset(
     {AxisType.GLOBAL, AxisType.THREAD, AxisType.LOCAL, AxisType.VECTOR, AxisType.DEVICE}
 )
@@ -286,7 +331,7 @@ _INDEPENDENT = frozenset(
 def _collides(load: UOp, write: UOp) -> bool:
     """Whether iterations of the same loops may read and write one another's elements."""
     read, written = load.src[0].src[1], write.src[0].src[1]
-    if read is written or memory_of(load.src[0].src[0]).op is not Ops.PARAM:
+    if read is written or memory_of(load.src[0].src[0]).op not in _SHARED:
         return False
     if load.ranges != write.ranges or any(
         r.arg.kind not in _INDEPENDENT for r in load.ranges
@@ -302,7 +347,7 @@ LOAD_RULE = OpRule(1, 2, NO_ARG, (_loads_an_element,))
 STORE_RULE = OpRule(2, 2, NO_ARG, (is_void, _stores_an_element))
 PARAM_RULE = OpRule(0, 0, ParamArg, (_slot_and_size, _is_stored_scalar))
 DEFINE_RULE = OpRule(0, 0, DefineArg, (_slot_and_size, _has_elements))
-RANGE_RULE = OpRule(1, 1, RangeArg, (_counts_up_to_an_int,))
+RANGE_RULE = OpRule(1, 1, RangeArg, (_counts_up_to_an_int, _counted_when_compiled))
 SPECIAL_RULE = OpRule(1, 1, str, (_is_place_in_grid,))
 AFTER_RULE = OpRule(1, None, NO_ARG, (_follows_effects,))
 BARRIER_RULE = OpRule(0, None, NO_ARG, (is_void,))
@@ -336,8 +381,8 @@ kernel_graph = Spec(
         Ops.GETTUPLE: OpRule(1, 1, int, (takes_one_result,)),
         Ops.STAGE: OpRule(1, None, StageArg, (_closes_ranges, _stage_fits)),
         Ops.AFTER: AFTER_RULE,
-        Ops.BARRIER: BARRIER_RULE,
+        Ops.BARRIER: OpRule(1, None, NO_ARG, (is_void, _joins_work_items)),
         Ops.SINK: OpRule(0, None, (KernelInfo, NO_ARG), (_sinks_effects,)),
     },
-    (axes_are_distinct, reads_are_ordered),
+    (axes_are_distinct, reads_are_ordered, work_items_meet),
 )

@@ -24,11 +24,16 @@ def is_exact(value: object, dtype: DType) -> bool:
     scalar = dtype.scalar()
     if not isinstance(value, (bool, int, float)) or scalar is dtypes.void:
         return False
-    wanted = bool if dtypes.is_bool(scalar) else float if dtypes.is_float(scalar) else int
-    if type(value) is not wanted:
+    if type(value) is not _python_type(scalar):
         return False
     cast = cast_scalar(value, scalar)
     return cast == value or value != value
+
+
+def _python_type(dtype: DType) -> type:
+    if dtypes.is_bool(dtype):
+        return bool
+    return float if dtypes.is_float(dtype) else int
 
 
 def constant_is_exact(node: UOp) -> str | None:
@@ -140,11 +145,18 @@ def _body_fault(combine: Combine, states: list[DType]) -> str | None:
     return None
 
 
+def operand_count(op: Ops) -> int:
+    """How many operands an ALU op has."""
+    if op in GroupOp.Ternary:
+        return 3
+    return 2 if op in GroupOp.Binary else 1
+
+
 def elementwise_rules(*further: Check) -> dict[Ops, OpRule]:
     """The rules of all ALU ops, CAST and BITCAST, with further checks of a stage."""
     table: dict[Ops, OpRule] = {}
     for op in GroupOp.ALU:
-        count = 3 if op in GroupOp.Ternary else 2 if op in GroupOp.Binary else 1
+        count = operand_count(op)
         table[op] = OpRule(count, count, NO_ARG, (elementwise_dtypes, *further))
     for op in (Ops.CAST, Ops.BITCAST):
         table[op] = OpRule(1, 1, NO_ARG, (cast_keeps_lanes, *further))
