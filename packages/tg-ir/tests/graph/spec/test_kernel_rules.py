@@ -66,6 +66,7 @@ def staged(arg, *loops, dtype=F32):
 
 TILE = staged(StageArg(AddrSpace.LOCAL, (4,), (0,), 1), K)
 REG = node(Ops.DEFINE_REG, F32, (), DefineArg(0, 1))
+LOCAL = node(Ops.DEFINE_LOCAL, F32, (), DefineArg(0, 8))
 STATES = [
     UOp(Ops.STATE, dtype, (), (side, k)) for k, dtype in enumerate((F32, I32)) for side in (0, 1)
 ]
@@ -112,8 +113,7 @@ VALID = {
         OUT.index(node(Ops.SPECIAL, INDEX, (const(8, INDEX),), "g0")).store(const(0.0)), arg=INFO
     ),
     "local memory": kernel(
-        node(Ops.DEFINE_LOCAL, F32, (), DefineArg(0, 8))
-        .after(node(Ops.BARRIER, VOID))
+        LOCAL.after(node(Ops.BARRIER, VOID, (LOCAL.index(R).store(X),)))
         .index(R)
         .load()
     ),

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from tg_ir.dtype import DType, cast_scalar, dtypes, from_bytes
+from tg_ir.dtype import DType, cast_scalar, from_bytes
 from tg_ir.errors import did_you_mean
 from tg_ir.graph.errors import EvaluationError
 from tg_ir.graph.evaluate.expressions import zero_of

@@ -296,7 +296,7 @@ def work_items_meet(nodes: Sequence[UOp]) -> Fault | None:
 
 
 def _writes_just_before(buffer: UOp) -> Iterator[UOp]:
-    """The STOREs that `buffer` comes after with neither a BARRIER nor the END of their loops between."""
+    """The STOREs before `buffer` with neither a BARRIER nor the END of their loops between."""
     while buffer.op is Ops.AFTER:
         yield from (effect for effect in buffer.src[1:] if effect.op is Ops.STORE)
         buffer = buffer.src[0]
