@@ -159,7 +159,9 @@ class CapturedCall:
             if tensor is not None:
                 _point(tensor, shown.uop_of(changed.value))
         for gradient in self.effects.gradients:
-            holder = shown.argument(gradient.argument) or gradient.tensor()
+            holder = gradient.tensor()
+            if gradient.argument is not None:
+                holder = shown.argument(gradient.argument)
             if holder is not None:
                 holder.grad = None if gradient.value is None else shown.tensor_of(gradient.value)
         return map_leaves(self.effects.result, shown.result)
@@ -193,9 +195,9 @@ class _Shown:
         """A new tensor with this value."""
         return Tensor._from_uop(self.uop_of(value), value.requires_grad)
 
-    def argument(self, path: str | None) -> Tensor | None:
-        """The argument at a path; None for None."""
-        return None if path is None else self.tensors[self._paths.index(path)]
+    def argument(self, path: str) -> Tensor:
+        """The argument at a path."""
+        return self.tensors[self._paths.index(path)]
 
     def result(self, leaf: Any) -> Any:
         """What stands for one leaf of the captured result."""

@@ -31,6 +31,7 @@ from tg_frontend.jit.inputs import InputSpec, bind_mapping, private_copy, realiz
 from tg_frontend.jit.live_before import LiveBefore, TensorBefore, live_tensors
 from tg_frontend.jit.merging import merge_runs
 from tg_frontend.jit.overwriting import ReaderGuard
+from tg_frontend.jit.reachable import ReachedTensors
 from tg_frontend.jit.recording import Recorder, is_unrealized
 from tg_frontend.jit.results import leaves, map_leaves
 from tg_frontend.jit.template import ViewTemplate, hole_like
@@ -57,14 +58,15 @@ def capture_call(
         use_graph: let devices record launches.
 
     Returns:
-        The result, and the captured program; None where this call also computed values from before it,
-        so that only a later call shows what each call does.
+        The result, and the captured program; None where this call does not show what each call does:
+        it also computed values from before it, or one of its arguments is state as well.
 
     Raises:
         JitError: the function does what cannot be captured.
     """
     inputs = _PrivateInputs(arguments)
     before = LiveBefore()
+    reached = ReachedTensors(function)
     generator = generator_position()
     memory = before.memory()
     private = [storage.buffer_of(node) for node in inputs.nodes]
@@ -79,6 +81,10 @@ def capture_call(
         inputs.restore()
     variables = _variable_plan(inputs.variables, generator)
     analysis = _Analysis(inputs, before, recorder, state_memory, variables)
+    if reached.includes(arguments.tensors.values()):
+        # the recording cannot tell the argument from the state that it also is
+        analysis.refuse()
+    analysis.check_replaced(reached.replaced())
     result = analysis.take_result(result)
     captured = analysis.finish(_name_of(function), use_graph)
     recorder.finish()
@@ -168,6 +174,31 @@ class _Analysis:
         self._candidates: list[_Gone] = []
         self._repeatable = not recorder.computed_old_values
         self._look_at_tensors()
+
+    def refuse(self) -> None:
+        """Let a later call be captured instead."""
+        self._repeatable = False
+
+    def check_replaced(self, replaced: Mapping[int, str]) -> None:
+        """Refuse that the call read a tensor and put another in its place.
+
+        Args:
+            replaced: by id of a tensor from before the call the place where it stood.
+
+        Raises:
+            JitError: names the place.
+        """
+        for before in self._before.read_by(self._recorder.slots):
+            tensor = before.tensor()
+            if tensor is not None and id(tensor) not in replaced:
+                continue
+            if before.gradient_of is not None:
+                continue
+            where = "a tensor" if tensor is None else replaced[id(tensor)]
+            raise JitError(
+                f"the function reads {where} and puts a new tensor in its place, which a replay, that "
+                "does not run Python, cannot; update it with assign()"
+            )
 
     # ---- what tensors show
 
@@ -341,7 +372,7 @@ class _Analysis:
         current = owner.current()
         if current is not None and is_view_of_storage(current.uop):
             owner.follows = place_of(current.uop).arg.id == storage_id
-            owner.seen = current.uop
+            owner.seen = current.uop if owner.follows else None
         return owner
 
 

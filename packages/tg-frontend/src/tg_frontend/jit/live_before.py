@@ -6,14 +6,14 @@ It holds no tensor and no value, or memory that the call lets go of would stay.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tg_ir.device import Buffer
 from tg_ir.graph import UOp
 
 from tg_frontend import storage
-from tg_frontend.jit.recording import is_unrealized
+from tg_frontend.jit.recording import Slot, is_unrealized
 from tg_frontend.jit.template import ViewTemplate
 from tg_frontend.live.registry import live_holders
 from tg_frontend.live.walk import is_view_of_storage, place_of
@@ -60,6 +60,8 @@ class LiveBefore:
         gradient_of = {id(t.grad): weakref.ref(t) for t in tensors if t.grad is not None}
         self.unrealized = {t.uop for t in tensors if is_unrealized(t.uop)}
         self._by_id = {id(t): _look_at(t, gradient_of.get(id(t))) for t in tensors}
+        places = [place_of(t.uop) for t in tensors if is_view_of_storage(t.uop)]
+        self._memory = {place.arg.id: storage.buffer_of(place) for place in places}
 
     def of(self, tensor: Tensor) -> TensorBefore | None:
         """What was known of a tensor, or None if it is new."""
@@ -73,14 +75,15 @@ class LiveBefore:
             if tensor is not None and before.was_changed(tensor):
                 yield tensor, before
 
+    def read_by(self, slots: Sequence[Slot]) -> list[TensorBefore]:
+        """The tensors whose memory is a state of a recording."""
+        used = {id(slot.buffer) for slot in slots if slot.origin == "state"}
+        wanted = {key for key, buffer in self._memory.items() if id(buffer) in used}
+        return [before for before in self._by_id.values() if before.storage in wanted]
+
     def memory(self) -> dict[int, Buffer]:
         """The memory that these tensors were views of, by the id of its BUFFER."""
-        found = {}
-        for before in self._by_id.values():
-            value = before.value()
-            if before.storage is not None and value is not None:
-                found[before.storage] = storage.buffer_of(place_of(value))
-        return found
+        return self._memory
 
     def stored_in(self, storage_id: int) -> list[TensorBefore]:
         """The tensors that were views of one BUFFER."""

@@ -60,7 +60,7 @@ class AdamW(Optimizer):
         direction = mean / scale
         if self.weight_decay:
             direction = direction + self.weight_decay * param
-        return self.lr * direction, [m, v]
+        return self._rate() * direction, [m, v]
 
 
 class Adam(AdamW):

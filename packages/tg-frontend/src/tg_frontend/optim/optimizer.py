@@ -109,6 +109,10 @@ class Optimizer(ABC):
         """A number in storage of its own, shape `(1,)`."""
         return Tensor([value], dtype=dtypes.float32, device=self._device()).requires_grad_(False)
 
+    def _rate(self) -> Tensor:
+        """The learning rate, without history: a parameter must not remember how its rate came about."""
+        return self.lr.detach()
+
     def _device(self) -> str | tuple[str, ...]:
         return self.params[0].device
 

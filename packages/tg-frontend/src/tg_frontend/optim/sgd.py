@@ -43,8 +43,8 @@ class SGD(Optimizer):
     def _update(self, index: int, param: Tensor, gradient: Tensor) -> tuple[Tensor, list[Tensor]]:
         direction = gradient + self.weight_decay * param if self.weight_decay else gradient
         if not self.momentum:
-            return self.lr * direction, []
+            return self._rate() * direction, []
         buffer = self.b[index]
         buffer.assign(self.momentum * buffer + direction)
         moved = direction + self.momentum * buffer if self.nesterov else buffer
-        return self.lr * moved, [buffer]
+        return self._rate() * moved, [buffer]
