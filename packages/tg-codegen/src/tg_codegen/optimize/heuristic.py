@@ -77,12 +77,21 @@ def _dominates(sink: UOp, product: Product) -> bool:
 
 def _small_reductions(sink: UOp, product: Product) -> list[Opt]:
     """Unrolls the short loops of the other reductions of a kernel."""
+    return _unrolled([r for r in reductions(sink) if r is not product.reduction])
+
+
+def _unrolled(group: list[UOp]) -> list[Opt]:
+    """Unrolls the short loops of some reductions (reductions may share a loop)."""
+    loops = {
+        loop: None
+        for reduction in group
+        if reduction.arg.combine.op is not None
+        for loop in closed_ranges(reduction)
+    }
     return [
         Opt(OptOps.UNROLL, loop.arg.axis, extent(loop))
-        for reduction in reductions(sink)
-        if reduction is not product.reduction and reduction.arg.combine.op is not None
-        for loop in closed_ranges(reduction)
-        if 1 < extent(loop) <= _SMALL_LOOP
+        for loop in loops
+        if 1 < extent(loop) <= _SMALL_LOOP and loop.arg.kind is AxisType.REDUCE
     ]
 
 
@@ -114,14 +123,16 @@ def _reads_in_row(loads: list[UOp], axis: UOp) -> bool:
 def _reduction_lanes(sink: UOp, lanes: int) -> list[Opt]:
     """Lanes and accumulators for each reduction whose operands lie in a row along a summed axis."""
     opts: list[Opt] = []
+    done: set[UOp] = set()
     for reduction in reductions(sink):
-        if reduction.arg.combine.op is None:
+        if reduction.arg.combine.op is None or done.intersection(closed_ranges(reduction)):
             continue
         loads = body_loads(reduction.src[0])
         for axis in reversed(closed_ranges(reduction)):
             long_enough = extent(axis) >= min(lanes, _SMALL_LOOP)
             if not long_enough or not _reads_in_row(loads, axis):
                 continue
+            done.add(axis)
             opts.append(_lanes_opt(axis, lanes))
             outer = -(-extent(axis) // lanes)
             for count in (4, 2):
@@ -157,12 +168,7 @@ def _output_lanes(sink: UOp, lanes: int) -> list[Opt]:
         return []
     axis = max(in_row, key=extent)
     opts = [_lanes_opt(axis, lanes)]
-    for reduction in reductions(sink):
-        if reduction.arg.combine.op is None:
-            continue
-        for loop in closed_ranges(reduction):
-            if 1 < extent(loop) <= _SMALL_LOOP and loop.arg.kind is AxisType.REDUCE:
-                opts.append(Opt(OptOps.UNROLL, loop.arg.axis, extent(loop)))
+    opts.extend(_unrolled(reductions(sink)))
     outer = -(-extent(axis) // lanes)
     if len(loads_of(sink)) <= 4 and reductions(sink):
         # wide rows: each step of a sum over an outer axis then reads whole cache lines of one page
