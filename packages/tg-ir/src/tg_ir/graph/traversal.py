@@ -80,5 +80,7 @@ def infer_ranges(root: UOp) -> None:
             if not found <= merged:
                 merged = found if merged <= found else merged | found
         if node.op in _CLOSING:
-            merged = merged.difference(s for s in node.src[1:] if s.op is Ops.RANGE)
+            # a loop counter may also be a value that is reduced
+            values = len(node.arg.combine.init) if node.op is Ops.REDUCE else 1
+            merged = merged.difference(s for s in node.src[values:] if s.op is Ops.RANGE)
         node._ranges = merged
