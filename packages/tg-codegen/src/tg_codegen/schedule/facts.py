@@ -96,6 +96,8 @@ class FactsWalk:
         read = tuple(sources)
         if node.op in _ENDS_REDUCTIONS:
             self._store_reductions(node, read)
+        elif len(read) > 1:
+            self._store_smaller_reductions(read)
         facts = self._join(node, read)
         if len(facts.leaves) > MAX_BUFFERS or facts.nodes > MAX_NODES:
             self._cut(read)
@@ -134,10 +136,22 @@ class FactsWalk:
                 continue
             if node.op is Ops.PAD and row <= SMALL_REDUCTION:
                 continue
-            candidate = self._compute_under(source)
-            if candidate.op in _COMPUTES:
-                self._storage.allocate(candidate)
-                self._refresh(sources, candidate)
+            self._store(source, sources)
+
+    def _store_smaller_reductions(self, sources: tuple[UOp, ...]) -> None:
+        """Keeps only the longest reductions in a kernel: its loops are laid out for them."""
+        longest = max(self.as_read(source).row for source in sources)
+        if longest <= SMALL_REDUCTION:
+            return
+        for source in sources:
+            if 0 < self.as_read(source).row < longest:
+                self._store(source, sources)
+
+    def _store(self, source: UOp, sources: tuple[UOp, ...]) -> None:
+        candidate = self._compute_under(source)
+        if candidate.op in _COMPUTES:
+            self._storage.allocate(candidate)
+            self._refresh(sources, candidate)
 
     def _cut(self, sources: tuple[UOp, ...]) -> None:
         """Realises the largest sources until what is read fits in half a kernel."""
@@ -150,9 +164,7 @@ class FactsWalk:
             leaves = NOTHING.union(*(self.as_read(s).leaves for s in sources))
             if fits_nodes and len(leaves) <= MAX_BUFFERS / 2:
                 return
-            if candidate.op in _COMPUTES:
-                self._storage.allocate(candidate)
-                self._refresh(sources, candidate)
+            self._store(candidate, sources)
 
     def _compute_under(self, node: UOp) -> UOp:
         passed = GroupOp.Movement | TRANSPARENT

@@ -20,6 +20,8 @@ from tg_codegen.schedule.finished_kernel import Kernel, stores_of
 _WINDOW = 16
 # How far to look for a kernel between two that are to be joined; beyond that they are left apart.
 _MAX_VISITS = 64
+# More running totals than this in one loop leave no registers for the rest.
+_MAX_REDUCTIONS = 4
 
 _VersionKey = tuple[int, int]
 
@@ -150,10 +152,26 @@ class _Grouping:
 def _gains(first: Kernel, second: Kernel) -> bool:
     """Whether joining saves a read: of a common input, of what the other writes, or of a whole reduction."""
     if first.reductions or second.reductions:
-        return bool(first.reductions & second.reductions)
+        return bool(first.reductions & second.reductions) or _share_a_pass(first, second)
     written = {_key(buffer) for buffer in first.writes}
     shared = {_key(buffer) for buffer in first.reads} | written
     return any(_key(buffer) in shared for buffer in second.reads)
+
+
+def _share_a_pass(first: Kernel, second: Kernel) -> bool:
+    """Whether both reduce over the same loops, neither needs the other, and they read the same elements in all of them.
+
+    A product of operands that are each read many times has loops laid out for itself, and stays alone.
+    """
+    if not first.reductions or not second.reductions:
+        return False
+    if {_key(b) for b in first.writes} & {_key(b) for b in second.reads}:
+        return False
+    loops = {tuple(node.src[1:]) for node in (*first.reductions, *second.reductions)}
+    if len(loops) != 1 or len(first.reductions) + len(second.reductions) > _MAX_REDUCTIONS:
+        return False
+    every = frozenset(*loops) | frozenset(first.loops or ())
+    return any(load.ranges >= every for load in first.loads & second.loads)
 
 
 def _values_taken(first: Kernel, second: Kernel) -> dict[UOp, UOp] | None:

@@ -58,6 +58,10 @@ def _key(buffer: UOp) -> VersionKey:
     return (buffer.arg.id, buffer.arg.version)
 
 
+def _next(buffer: UOp) -> VersionKey:
+    return (buffer.arg.id, buffer.arg.version + 1)
+
+
 class _Ordering:
     def __init__(self, kernels: Sequence[Kernel], pinned: Iterable[UOp]) -> None:
         self._kernels = list(kernels)
@@ -67,13 +71,14 @@ class _Ordering:
             for buffer in kernel.writes:
                 self._writers.setdefault(_key(buffer), []).append(kernel)
         for version in pinned:
-            if (version.arg.id, version.arg.version + 1) in self._writers:
+            if _next(version) in self._writers:
                 self._add_snapshot(version)
         self._position = {kernel: place for place, kernel in enumerate(self._kernels)}
         self._waits: dict[Kernel, set[Kernel]] = {}
         # a write waits for these readers of the version it overwrites; they may be given a snapshot instead
-        self._waits_for_readers: dict[Kernel, dict[Kernel, UOp]] = {}
+        self._waits_for_readers: dict[Kernel, dict[Kernel, list[UOp]]] = {}
         self._followers: dict[Kernel, list[Kernel]] = {}
+        self._done: set[Kernel] = set()
 
     def _add_snapshot(self, version: UOp) -> Kernel:
         kernel = copy_kernel(snapshot_of(version), version)
@@ -90,7 +95,7 @@ class _Ordering:
             if not self._waits[kernel] and not self._waits_for_readers[kernel]
         ]
         heapq.heapify(ready)
-        done: set[Kernel] = set()
+        done = self._done
         while len(done) < len(self._kernels):
             if not ready:
                 self._break_cycle(done, ready)
@@ -115,7 +120,7 @@ class _Ordering:
             self._waits[kernel] = set()
             self._waits_for_readers[kernel] = {}
         for kernel in self._kernels:
-            for buffer in kernel.reads:
+            for buffer in sorted(kernel.reads, key=_key):
                 self._connect_read(kernel, buffer)
             for buffer in kernel.writes:
                 self._connect_write(kernel, buffer)
@@ -124,18 +129,17 @@ class _Ordering:
         if buffer not in kernel.writes:
             for writer in self._writers.get(_key(buffer), ()):
                 self._wait(kernel, writer)
-        for overwriter in self._writers.get((buffer.arg.id, buffer.arg.version + 1), ()):
+        for overwriter in self._writers.get(_next(buffer), ()):
             if overwriter is not kernel and buffer not in kernel.writes:
-                self._waits_for_readers[overwriter][kernel] = buffer
+                self._waits_for_readers[overwriter].setdefault(kernel, []).append(buffer)
                 self._followers.setdefault(kernel, []).append(overwriter)
 
     def _connect_write(self, kernel: Kernel, buffer: UOp) -> None:
         for earlier in self._writers.get((buffer.arg.id, buffer.arg.version - 1), ()):
             self._wait(kernel, earlier)
-        for earlier in self._writers[_key(buffer)]:
-            if earlier is kernel:
-                break
-            self._wait(kernel, earlier)
+        same = self._writers[_key(buffer)]
+        if len(same) > 1:
+            self._wait(kernel, same[max(0, same.index(kernel) - 1)])
 
     def _wait(self, kernel: Kernel, earlier: Kernel) -> None:
         if earlier is not kernel:
@@ -169,27 +173,38 @@ class _Ordering:
     def _give_snapshot(
         self, writer: Kernel, readers: Sequence[Kernel], ready: list[int]
     ) -> None:
-        version = self._waits_for_readers[writer][readers[0]]
-        snapshot = self._result.snapshots.get(version)
-        if snapshot is None:
-            # everything the copy needs is done: the write that waits needs it too
-            copy = self._add_snapshot(version)
-            self._position[copy] = len(self._kernels) - 1
-            self._waits[copy] = set()
-            self._waits_for_readers[copy] = {}
-            snapshot = copy.writes[0]
-            heapq.heappush(ready, self._position[copy])
-            for overwriter in self._writers[(version.arg.id, version.arg.version + 1)]:
-                self._waits_for_readers[overwriter][copy] = version
-                self._followers.setdefault(copy, []).append(overwriter)
-            makers = [copy]
-        else:
-            makers = self._writers[_key(snapshot)]
         for reader in readers:
-            self._result.moved.setdefault(reader, {})[version] = snapshot
-            for overwriter in self._writers[(version.arg.id, version.arg.version + 1)]:
-                self._waits_for_readers[overwriter].pop(reader, None)
-                self._push_if_ready(overwriter, ready)
-            for maker in makers:
-                if maker not in self._result.kernels:
-                    self._wait(reader, maker)
+            for version in self._waits_for_readers[writer].pop(reader):
+                makers = self._snapshot_makers(version, ready)
+                self._result.moved.setdefault(reader, {})[version] = self._result.snapshots[version]
+                for maker in makers:
+                    if maker not in self._done:
+                        self._wait(reader, maker)
+                self._release(reader, version, ready)
+        self._push_if_ready(writer, ready)
+
+    def _snapshot_makers(self, version: UOp, ready: list[int]) -> list[Kernel]:
+        """The kernel that copies `version`, made where there is none yet. What it needs is done: the write that
+        waits needs it too."""
+        snapshot = self._result.snapshots.get(version)
+        if snapshot is not None:
+            return self._writers[_key(snapshot)]
+        copy = self._add_snapshot(version)
+        self._position[copy] = len(self._kernels) - 1
+        self._waits[copy] = set()
+        self._waits_for_readers[copy] = {}
+        heapq.heappush(ready, self._position[copy])
+        for overwriter in self._writers[_next(version)]:
+            self._waits_for_readers[overwriter].setdefault(copy, []).append(version)
+            self._followers.setdefault(copy, []).append(overwriter)
+        return [copy]
+
+    def _release(self, reader: Kernel, version: UOp, ready: list[int]) -> None:
+        """Writes of the next version no longer wait for `reader` on account of `version`."""
+        for overwriter in self._writers[_next(version)]:
+            waits = self._waits_for_readers[overwriter]
+            if version in waits.get(reader, ()):
+                waits[reader].remove(version)
+                if not waits[reader]:
+                    del waits[reader]
+            self._push_if_ready(overwriter, ready)
