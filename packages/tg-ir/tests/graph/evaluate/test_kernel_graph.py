@@ -248,3 +248,16 @@ def test_several_stores_under_one_end():
     run_kernel_graph(sink(stores.end(i)), data(one, two, source))
     assert np.array_equal(one, source)
     assert np.array_equal(two, source + source)
+
+
+def test_memory_first_used_in_an_inner_loop_is_the_same_outside_of_it():
+    i, j, k = loop(2, 0), loop(3, 1, AxisType.LOOP), loop(3, 2, AxisType.REDUCE)
+    tiles = [UOp(Ops.DEFINE_LOCAL, F32, (), DefineArg(slot, 3)) for slot in (0, 1)]
+    x = param(1, 6).index(i * 3 + j).load()
+    fills = (tiles[0].index(j).store(x), tiles[1].index(j).store(x + x))
+    filled = UOp(Ops.TUPLE, dtypes.void, fills).end(j)
+    one, two = (tile.after(filled).index(k).load() for tile in tiles)
+    kernel = sink(param(0, 2, writable=True).index(i).store((one * two).reduce(Ops.ADD, k)).end(i))
+    source, result = random(2, 3), np.zeros(2, np.float32)
+    run_kernel_graph(kernel, data(result, source))
+    np.testing.assert_allclose(result, 2 * (source * source).sum(1), rtol=1e-6)

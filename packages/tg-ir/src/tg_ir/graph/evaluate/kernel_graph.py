@@ -23,7 +23,7 @@ from tg_ir.graph.work_items import split_at_barriers
 
 _KERNELS_KEPT = 256
 _CLOSING = frozenset({Ops.REDUCE, Ops.STAGE, Ops.END})
-_EFFECTS = frozenset({Ops.AFTER, Ops.STORE, Ops.END, Ops.DEFINE_REG, Ops.DEFINE_LOCAL})
+_EFFECTS = frozenset({Ops.AFTER, Ops.STORE, Ops.END})
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,15 @@ def _translate(sink: UOp) -> _Kernel:
     nodes = tuple(toposort((sink,)))
     source.open_function("kernel(buffers, vals)")
     write_arguments(source, nodes)
+    for node in nodes:
+        # once for the whole kernel, wherever it is first used
+        if node.op in (Ops.DEFINE_LOCAL, Ops.DEFINE_REG):
+            write_value(source, node)
     writer = _GraphWriter(source)
+    for node in nodes:
+        # outside of all loops: one effect may fill several of them, in loops that end before a read
+        if node.op in (Ops.DEFINE_LOCAL, Ops.DEFINE_REG):
+            writer.write(node)
     specials = [node for node in nodes if node.op is Ops.SPECIAL]
     for special in sorted(specials, key=lambda node: str(node.arg)):
         writer.write(special.src[0])
