@@ -15,7 +15,8 @@ class Conv2d:
     """Cross-correlation of images with `out_channels` filters.
 
     Attributes:
-        weight: shape `(out_channels, in_channels / groups, *kernel_size)`, uniform in +-1/sqrt(fan in).
+        weight: shape `(out_channels, in_channels / groups, *kernel_size)`, uniform in +-1/sqrt(fan
+        in).
         bias: shape `(out_channels,)`, likewise, or None.
     """
 

@@ -6,4 +6,4 @@ from tg_ir.errors import TgError
 
 
 class LayerError(TgError, ValueError):
-    """A layer that cannot be made as asked, or an input that it does not take; shows both shapes."""
+    """A layer that cannot be made as asked, or an input it does not take; shows both shapes."""

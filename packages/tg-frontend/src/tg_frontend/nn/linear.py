@@ -39,7 +39,8 @@ class Linear:
         """
         if not x.shape or x.shape[-1] != self.in_features:
             raise LayerError(
-                f"Linear({self.in_features}, {self.weight.shape[0]}) got an input of shape {x.shape}; "
+                f"Linear({self.in_features}, {self.weight.shape[0]}) got an input of shape "
+                f"{x.shape}; "
                 f"its last axis has to be {self.in_features}: flatten or reshape it first"
             )
         return x.linear(self.weight.transpose(), self.bias)
@@ -66,7 +67,8 @@ class Embedding:
         """
         if not dtypes.is_int(idx.dtype):
             raise LayerError(
-                f"Embedding({self.vocab_size}, {self.embed_size}) got indices of dtype {idx.dtype.name}; "
+                f"Embedding({self.vocab_size}, {self.embed_size}) got indices of dtype "
+                f"{idx.dtype.name}; "
                 "expected integers: cast them with .int()"
             )
         return self.weight[idx]

@@ -1,4 +1,4 @@
-"""Layers that normalise: `BatchNorm`, `LayerNorm`, `LayerNorm2d`, `GroupNorm`, `InstanceNorm`, `RMSNorm`."""
+"""Layers that normalise: over the batch, over the last axes, over groups of channels."""
 
 from __future__ import annotations
 
@@ -71,7 +71,8 @@ class BatchNorm:
         """
         if x.ndim < 2 or x.shape[1] != self.sz:
             raise LayerError(
-                f"BatchNorm({self.sz}) got an input of shape {x.shape}; expected (batch, {self.sz}, ...)"
+                f"BatchNorm({self.sz}) got an input of shape {x.shape}; expected (batch, "
+                f"{self.sz}, ...)"
             )
         mean, variance = self.calc_stats(x)
         if self.track_running_stats and Tensor.training:
@@ -140,7 +141,7 @@ class LayerNorm:
 
 
 class LayerNorm2d(LayerNorm):
-    """`LayerNorm` over the channels of images: shape `(batch, channels, height, width)` -> the same."""
+    """`LayerNorm` over the channels of images; shape `(batch, channels, height, width)`."""
 
     def __call__(self, x: Tensor) -> Tensor:
         """Shape `(batch, channels, height, width)` -> the same."""
@@ -165,7 +166,8 @@ class GroupNorm:
         """
         if num_groups < 1 or num_channels % num_groups:
             raise LayerError(
-                f"GroupNorm: {num_channels} channels do not fall into {num_groups} groups of equal size"
+                f"GroupNorm: {num_channels} channels do not fall into {num_groups} groups of equal "
+                "size"
             )
         self.num_groups = num_groups
         self.num_channels = num_channels
@@ -181,7 +183,8 @@ class GroupNorm:
         """
         if x.ndim < 2 or x.shape[1] != self.num_channels:
             raise LayerError(
-                f"{type(self).__name__} of {self.num_channels} channels got an input of shape {x.shape}; "
+                f"{type(self).__name__} of {self.num_channels} channels got an input of shape "
+                f"{x.shape}; "
                 f"expected (batch, {self.num_channels}, ...)"
             )
         grouped = x.reshape(x.shape[0], self.num_groups, -1)
@@ -221,7 +224,8 @@ class RMSNorm:
         """
         if not x.shape or x.shape[-1] != self.dim:
             raise LayerError(
-                f"RMSNorm({self.dim}) got an input of shape {x.shape}; its last axis has to be {self.dim}"
+                f"RMSNorm({self.dim}) got an input of shape {x.shape}; its last axis has to be "
+                f"{self.dim}"
             )
         wide = x if x.dtype is dtypes.float64 else x.float()
         scale = (wide.square().mean(-1, keepdim=True) + self.eps).rsqrt()

@@ -1,6 +1,7 @@
 """`Optimizer`, what all optimisers share, and `OptimizerGroup`, several that step together.
 
-A subclass says how a gradient becomes an update; all updates of a step are realised in one schedule.
+A subclass says how a gradient becomes an update; all updates of a step are realised in one
+schedule.
 """
 
 from __future__ import annotations
@@ -70,7 +71,8 @@ class Optimizer(ABC):
         indices = [index for index, param in enumerate(self.params) if param.grad is not None]
         if not indices:
             raise OptimizerError(
-                f"{type(self).__name__}.step(): no parameter has a gradient; call loss.backward() first"
+                f"{type(self).__name__}.step(): no parameter has a gradient; call loss.backward() "
+                "first"
             )
         written = self._begin_step()
         for index in indices:
@@ -110,7 +112,7 @@ class Optimizer(ABC):
         return Tensor([value], dtype=dtypes.float32, device=self._device()).requires_grad_(False)
 
     def _rate(self) -> Tensor:
-        """The learning rate, without history: a parameter must not remember how its rate came about."""
+        """The learning rate, without history: no parameter remembers how its rate came about."""
         return self.lr.detach()
 
     def _device(self) -> str | tuple[str, ...]:

@@ -11,8 +11,8 @@ from tg_frontend.tensor import Tensor
 class SGD(Optimizer):
     """Stochastic gradient descent with momentum (Sutskever et al., 2013, as PyTorch writes it).
 
-    With gradient g of parameter p: g += weight_decay * p; b = momentum * b + g; p -= lr * u, where u is
-    b, or g + momentum * b with `nesterov`.
+    With gradient g of parameter p: g += weight_decay * p; b = momentum * b + g; p -= lr * u, where
+    u is b, or g + momentum * b with `nesterov`.
 
     Attributes:
         b: the momentum buffers, one for each parameter; empty without momentum.

@@ -1,4 +1,4 @@
-"""Tensors by name and in files: state dicts and safetensors. Users import `tg_frontend.nn.state`."""
+"""Tensors by name and in files: state dicts, safetensors. Users import `tg_frontend.nn.state`."""
 
 from tg_frontend.state.errors import SafetensorsError, StateError
 from tg_frontend.state.safetensors import safe_load, safe_load_metadata, safe_save

@@ -11,8 +11,8 @@ from pathlib import Path
 def write_atomically(path: Path, parts: Iterable[bytes | memoryview]) -> None:
     """Write `parts` one after another to `path`, replacing what is there.
 
-    They go to a new file in the same folder, which is flushed to the disk and then renamed. A link is
-    followed. On any failure the new file is removed and the old one stays.
+    They go to a new file in the same folder, which is flushed to the disk and then renamed. A link
+    is followed. On any failure the new file is removed and the old one stays.
 
     Raises:
         OSError: the folder does not exist or cannot be written, or the disk is full.

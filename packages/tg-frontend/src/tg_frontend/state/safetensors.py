@@ -103,5 +103,6 @@ def _read_entry(stream: BinaryIO, fn: PathLike, data_start: int, entry: Entry) -
     stream.seek(data_start + entry.begin)
     data = stream.read(entry.nbytes)
     if len(data) != entry.nbytes:  # another process cut the file after its header was checked
-        raise SafetensorsError(f"{os.fspath(fn)}: tensor {entry.name!r}: the file changed while it was read")
+        name = f"{os.fspath(fn)}: tensor {entry.name!r}"
+        raise SafetensorsError(f"{name}: the file changed while it was read")
     return data

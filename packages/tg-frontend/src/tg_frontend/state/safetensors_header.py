@@ -1,8 +1,8 @@
 """The header of a safetensors file: written from entries, and read with every claim checked.
 
-The format: 8 bytes, the length of the header (unsigned, little endian); the header, JSON in UTF-8, an
-object of `name: {dtype, shape, data_offsets}` and perhaps `__metadata__`; then the data, which the entries
-cover without gap or overlap. Here are no files and no tensors.
+The format: 8 bytes, the length of the header (unsigned, little endian); the header, JSON in UTF-8,
+an object of `name: {dtype, shape, data_offsets}` and perhaps `__metadata__`; then the data, which
+the entries cover without gap or overlap. Here are no files and no tensors.
 """
 
 from __future__ import annotations
@@ -93,7 +93,8 @@ def header_bytes(header: Header) -> bytes:
     """The first bytes of a file, length field included.
 
     Raises:
-        SafetensorsError: a dtype has no name in the format, a name is reserved, metadata is no text.
+        SafetensorsError: a dtype has no name in the format, a name is reserved, metadata is no
+            text.
     """
     content: dict[str, Any] = {}
     if header.metadata:
@@ -104,7 +105,8 @@ def header_bytes(header: Header) -> bytes:
         if entry.dtype not in _NAMES:
             known = ", ".join(sorted(dtype.name for dtype in _NAMES))
             raise SafetensorsError(
-                f"tensor {entry.name!r}: safetensors has no {entry.dtype.name}; cast it to one of {known}"
+                f"tensor {entry.name!r}: safetensors has no {entry.dtype.name}; cast it to one of "
+                f"{known}"
             )
         content[entry.name] = {
             "dtype": _NAMES[entry.dtype],
@@ -114,7 +116,8 @@ def header_bytes(header: Header) -> bytes:
     text = json.dumps(content, separators=(",", ":"), ensure_ascii=False).encode()
     text += b" " * (-len(text) % _ALIGNMENT)
     if len(text) > MAX_HEADER_BYTES:
-        raise SafetensorsError(f"a header of {len(text)} bytes; the format allows {MAX_HEADER_BYTES}")
+        message = f"a header of {len(text)} bytes; the format allows {MAX_HEADER_BYTES}"
+        raise SafetensorsError(message)
     return len(text).to_bytes(LENGTH_BYTES, "little") + text
 
 
@@ -131,7 +134,8 @@ def header_length(first_bytes: bytes, file_size: int) -> int:
     length = int.from_bytes(first_bytes[:LENGTH_BYTES], "little")
     if length > MAX_HEADER_BYTES:
         raise SafetensorsError(
-            f"the header claims {length} bytes, more than the {MAX_HEADER_BYTES} that the format allows; "
+            f"the header claims {length} bytes, more than the {MAX_HEADER_BYTES} that the format "
+            "allows; "
             "this is no safetensors file, or it is damaged"
         )
     if length > file_size - LENGTH_BYTES:
@@ -146,8 +150,8 @@ def parse_header(text: bytes, data_size: int) -> Header:
     """Read a header and check every claim it makes about `data_size` bytes of data.
 
     Raises:
-        SafetensorsError: it is no JSON object, an entry is malformed, or the entries do not cover the
-            data exactly.
+        SafetensorsError: it is no JSON object, an entry is malformed, or the entries do not cover
+            the data exactly.
     """
     content = _parsed_json(text)
     metadata = _checked_metadata(content.pop(METADATA_KEY, {}), METADATA_KEY)
@@ -202,11 +206,13 @@ def _parsed_entry(name: str, claim: Any, data_size: int) -> Entry:
     shape = _parsed_numbers(name, "shape", claim["shape"])
     offsets = _parsed_numbers(name, "data_offsets", claim["data_offsets"])
     if len(offsets) != 2 or offsets[0] > offsets[1]:
-        raise SafetensorsError(f"tensor {name!r}: data_offsets {list(offsets)}; expected [begin, end]")
+        message = f"tensor {name!r}: data_offsets {list(offsets)}; expected [begin, end]"
+        raise SafetensorsError(message)
     entry = Entry(name, _DTYPES[dtype_name], shape, *offsets)
     if entry.end > data_size:
         raise SafetensorsError(
-            f"tensor {name!r}: its data ends at byte {entry.end}, the file holds {data_size} bytes of data"
+            f"tensor {name!r}: its data ends at byte {entry.end}, the file holds {data_size} bytes "
+            "of data"
         )
     expected = prod(shape) * entry.dtype.itemsize
     if entry.nbytes != expected:
@@ -236,7 +242,8 @@ def _check_coverage(entries: Sequence[Entry], data_size: int) -> None:
         if entry.begin != position:
             fault = "overlaps" if entry.begin < position else "leaves a gap after"
             raise SafetensorsError(
-                f"tensor {entry.name!r}: its data begins at byte {entry.begin} and {fault} {previous}, "
+                f"tensor {entry.name!r}: its data begins at byte {entry.begin} and {fault} "
+                f"{previous}, "
                 f"which ends at {position}"
             )
         position = entry.end

@@ -19,8 +19,9 @@ def get_state_dict(
 ) -> dict[str, TensorT]:
     """Collect the tensors that an object holds, however deep.
 
-    Lists, tuples and dicts are followed, named tuples by field, other objects by attribute. An object
-    that is met again on its own path is not entered twice; a tensor that has two names is listed twice.
+    Lists, tuples and dicts are followed, named tuples by field, other objects by attribute. An
+    object that is met again on its own path is not entered twice; a tensor that has two names is
+    listed twice.
 
     Args:
         obj: a tensor, a model, or a container of such.
@@ -40,7 +41,8 @@ def get_state_dict(
         if id(item) in path:
             continue
         inner = path | {id(item)}
-        children = [(f"{name}.{key}" if name else str(key), child) for key, child in _children(item)]
+        prefix = f"{name}." if name else ""
+        children = [(f"{prefix}{key}", child) for key, child in _children(item)]
         pending.extend((key, child, inner) for key, child in reversed(children))
     return found
 
