@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 
-import pytest
-
 import kernel_cases as kernels
+import pytest
 from tg_codegen.kernel.pipeline import lower_kernel
 from tg_codegen.optimize import Opt, OptOps
 from tg_ir.graph import Ops, UOp

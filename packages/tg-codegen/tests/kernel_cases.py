@@ -1,4 +1,7 @@
-"""Kernel graphs that the lowering tests share, built by hand, with numpy functions that say what they compute."""
+"""Kernel graphs that the lowering tests share.
+
+Built by hand, with numpy functions that say what they compute.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-
 from tg_ir.dtype import DType, dtypes
 from tg_ir.graph.ops import AxisType, Combine, Ops, ParamArg, ReduceArg
 from tg_ir.graph.uop import UOp, as_index
@@ -188,7 +190,10 @@ def two_outputs(rows: int, columns: int) -> Case:
 
 
 def inputs_of(case: Case, seed: int = 0) -> list[Array]:
-    """Random inputs; integers are indices, a few of them out of range where the kernel masks that."""
+    """Random inputs.
+
+    Integers are indices, a few of them out of range where the kernel masks that.
+    """
     generator = np.random.default_rng(seed)
     arrays: list[Array] = []
     for shape, dtype in case.buffers[1:]:

@@ -1,11 +1,13 @@
-"""Lowering keeps what a kernel computes: every stage against numpy, with and without optimisations."""
+"""Lowering keeps what a kernel computes.
+
+Every stage against numpy, with and without optimisations.
+"""
 
 from __future__ import annotations
 
+import kernel_cases as kernels
 import numpy as np
 import pytest
-
-import kernel_cases as kernels
 from tg_codegen.kernel.pipeline import lower_kernel
 from tg_codegen.optimize import Opt, OptOps, apply_opts, choose_opts
 from tg_ir.dtype import dtypes
@@ -140,8 +142,9 @@ def test_a_register_tile_has_one_fma_a_vector_and_step() -> None:
 
 
 def test_the_number_of_nodes_does_not_grow_with_the_lanes() -> None:
+    sink = kernels.matmul(8, 64, 8).sink
     sizes = {
-        lanes: len(lower_kernel(kernels.matmul(8, 64, 8).sink, AVX512, [Opt(V, (1,), lanes)]).linear)
+        lanes: len(lower_kernel(sink, AVX512, [Opt(V, (1,), lanes)]).linear)
         for lanes in (4, 16, 32)
     }
     assert sizes[4] == sizes[16] == sizes[32]

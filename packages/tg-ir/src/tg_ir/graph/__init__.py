@@ -1,5 +1,7 @@
-"""The door of the IR: the node, its ops, pattern rewriting. Simplification, specs, text and the evaluator are
-subpackages with doors of their own: `symbolic`, `spec`, `text`, `evaluate`, `render_api`.
+"""The door of the IR: the node, its ops, pattern rewriting.
+
+Simplification, specs, text and the evaluator are subpackages with doors of their own: `symbolic`,
+`spec`, `text`, `evaluate`, `render_api`.
 """
 
 from tg_ir.graph.ops import (

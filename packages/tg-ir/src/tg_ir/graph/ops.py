@@ -329,7 +329,7 @@ class FunctionArg:
 
 @dataclass(frozen=True, slots=True)
 class CustomArg:
-    """A user-written kernel:
+    """A user-written kernel and how to evaluate and differentiate it.
 
     `source` in the language of `renderer`, its result shapes and dtypes, the name of the registered
     function that evaluates it and of its gradient.

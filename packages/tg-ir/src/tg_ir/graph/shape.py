@@ -33,7 +33,6 @@ def infer_shapes(root: UOp) -> None:
 
 
 def _needs_shape(node: UOp) -> bool:
-    # the history of REALIZED and the body of a FUNCTION have no say in a shape, but visiting them is cheap once
     return node._shape is None
 
 

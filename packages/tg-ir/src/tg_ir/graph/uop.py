@@ -172,8 +172,7 @@ class UOp(NodeMath):
     def substitute(
         self, mapping: dict[UOp, UOp], enter: Callable[[UOp], bool] | None = None
     ) -> UOp:
-        """This graph with each key of `mapping` replaced by its value (values are not searched again).
-        """
+        """This graph with each key of `mapping` replaced by its value, which is not searched."""
         return substitute((self,), mapping, enter)[0]
 
     # ---- derived facts
