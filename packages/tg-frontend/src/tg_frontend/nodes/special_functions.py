@@ -15,6 +15,11 @@ NodeFunction = Callable[[UOp], UOp]
 
 LN2 = math.log(2.0)
 LOG2_E = 1.0 / LN2
+# log2(e) in two parts for each float: the nearest number, and what is missing
+_LOG2_E = {
+    "float32": (1.44269502162933349609375, 1.925963033500011079e-8),
+    "float64": (1.4426950408889634, 2.0355273740931033e-17),
+}
 # pi/2 in two parts for each float: the nearest number, and what is missing
 _HALF_PI = {
     "float32": (1.57079637050628662109375, -4.37113900018624283e-8),
@@ -46,7 +51,31 @@ def log2(uop: UOp) -> UOp:
 
 def exp(uop: UOp) -> UOp:
     """E to the power of a float."""
-    return widened(lambda x: (x * LOG2_E).alu(Ops.EXP2), uop)
+    return widened(_exp, uop)
+
+
+def _exp(x: UOp) -> UOp:
+    log2_e, rest = _LOG2_E[x.dtype.name]
+    exponent = x * log2_e
+    plain = exponent.alu(Ops.EXP2)
+    # the rounding error of the exponent, exact by the fused step, is multiplied by up to 700 in the result
+    lost = x.alu(Ops.MULACC, x.const_like(log2_e), -exponent) + x * rest
+    usable = (exponent < 2000.0) & (x.const_like(-2000.0) < exponent) & (plain < dtypes.max(x.dtype))
+    correction = usable.where(plain * lost * LN2, x.const_like(0))
+    return plain + correction.detach()
+
+
+def log1p(uop: UOp) -> UOp:
+    """The logarithm of 1 + a float that is not negative, accurate near 0 (W. Kahan's quotient)."""
+    return widened(_log1p, uop)
+
+
+def _log1p(x: UOp) -> UOp:
+    total = x + 1.0
+    plain = log(total)
+    exact = total.eq(x.const_like(1)).where(x, plain * (x / (total - 1.0)))
+    finite = total < dtypes.max(x.dtype)
+    return plain + finite.where(exact - plain, x.const_like(0)).detach()
 
 
 def log(uop: UOp) -> UOp:
@@ -70,11 +99,20 @@ def cosine(uop: UOp) -> UOp:
 def _cosine(x: UOp) -> UOp:
     high, low = _HALF_PI[x.dtype.name]
     magnitude = absolute(x)
-    complement = x.const_like(high) - magnitude
-    # what rounding took from the difference; of size ulp(x), so it matters for large x
-    lost = ((x.const_like(high) - complement) - magnitude) + low
+    top = x.const_like(high)
+    complement = top - magnitude
+    # what rounding took from the difference (two-sum, Knuth), up to half the spacing at |x|
+    part = complement - top
+    lost = (top - (complement - part)) - (magnitude + part) + low
+    sine_of_complement = complement.alu(Ops.SIN)
     slope = magnitude.alu(Ops.SIN)
-    return complement.alu(Ops.SIN) + (lost * slope).detach()
+    odd = slope * (lost - lost * lost * lost * (1 / 6))
+    correction = odd + sine_of_complement * (lost * lost * 0.5)
+    near = sine_of_complement + correction.detach()
+    # beyond this the spacing is too wide for that; half the argument is exact
+    half = (x * 0.5).alu(Ops.SIN)
+    limit = 2.0**18 if x.dtype.bits == 32 else 2.0**46
+    return (magnitude < limit).where(near, 1.0 + half * half * -2.0)
 
 
 def absolute(uop: UOp) -> UOp:
@@ -137,15 +175,14 @@ def float_floor_division(left: UOp, right: UOp) -> tuple[UOp, UOp]:
 
     The remainder has the sign of the divisor.
 
-    The rounded quotient may be one off; the remainder, which one fused step gives, tells.
+    The rounded quotient may be one off. The remainder, which one fused step gives, tells.
     """
     quotient = floor(left / right)
     remainder = (-quotient).alu(Ops.MULACC, right, left)
-    positive = right.const_like(0) < right
-    below = positive.where(remainder < 0, remainder > 0)
-    reached = positive.where(less_equal(right, remainder), less_equal(remainder, right))
-    quotient = below.where(quotient - 1, reached.where(quotient + 1, quotient))
-    remainder = below.where(remainder + right, reached.where(remainder - right, remainder))
+    # rounding to nearest never takes the quotient below a whole number, so it is at most too large
+    is_over = (right.const_like(0) < right).where(remainder < 0, remainder > 0)
+    quotient = is_over.where(quotient - 1, quotient)
+    remainder = is_over.where(remainder + right, remainder)
     return quotient, remainder
 
 

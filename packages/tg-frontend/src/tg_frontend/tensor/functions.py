@@ -192,8 +192,8 @@ class Functions(Elementwise):
         """log(1 + exp(beta x)) / beta, without overflow."""
         scaled = self.mul(beta)
         # which side 0 is on matters to the gradient: relu takes none there
-        tail = scaled.le(0).where(scaled, scaled.neg()).exp().add(1).log()
-        return scaled.relu().add(tail).div(beta)
+        small = scaled.le(0).where(scaled, scaled.neg()).exp()
+        return scaled.relu().add(self._from_uop(special.log1p(small.uop))).div(beta)
 
     def mish(self) -> Self:
         """X * tanh(softplus(x))."""

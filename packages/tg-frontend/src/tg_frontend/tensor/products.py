@@ -139,7 +139,8 @@ class Products(Scanning):
         column = positions_of(grid, 1)
         limit = row + (diagonal + 1 if lower else diagonal)
         kept = column < limit if lower else (column < limit).logical_not()
-        return self._from_uop(kept).where(self, 0)
+        zero = self._from_uop(self.uop.const_like(0))
+        return self._from_uop(kept).where(self, zero)
 
 
 def positions_of(shape: tuple[object, ...], axis: int) -> UOp:

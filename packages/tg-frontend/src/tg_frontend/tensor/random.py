@@ -17,7 +17,6 @@ from tg_ir.graph import Ops, UOp, prod
 
 from tg_frontend.device import Device
 from tg_frontend.nodes.broadcasting import broadcast_to, iota
-from tg_frontend.nodes.special_functions import cosine
 from tg_frontend.tensor.creation import Creation, DeviceName, DTypeLike
 from tg_frontend.tensor.movement import as_shape
 
@@ -259,4 +258,4 @@ def _normal(shape: tuple[Any, ...], dtype: DType) -> UOp:
     angle = uniform_floats(shape, wide) * (2 * math.pi)
     # from above 0, so that its logarithm is finite
     radius = (uniform_floats(shape, wide) * -1.0 + 1.0).alu(Ops.LOG2) * (-2.0 * math.log(2.0))
-    return (cosine(angle) * radius.alu(Ops.SQRT)).cast(dtype)
+    return (angle.alu(Ops.SIN) * radius.alu(Ops.SQRT)).cast(dtype)

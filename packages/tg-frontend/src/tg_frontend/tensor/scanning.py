@@ -8,7 +8,7 @@ from typing import Self
 from tg_ir.dtype import DType, dtypes, sum_accumulator
 from tg_ir.graph import Combine, ConstType, Ops, ReduceArg, UOp, same_extent
 
-from tg_frontend.nodes.broadcasting import positions, resolve_axis
+from tg_frontend.nodes.broadcasting import filled, positions, resolve_axis
 from tg_frontend.tensor.reduction import Reduction, without_axes
 
 _POSITION = dtypes.int32
@@ -70,6 +70,9 @@ class Scanning(Reduction):
             return x._from_uop(UOp.const(_POSITION, 0))
         number = resolve_axis(axis, self.ndim)
         self._refuse_empty("argmax" if largest else "argmin", number)
+        if same_extent(x.shape[number], 1):
+            shape = x.shape if keepdim else without_axes(x.shape, (number,))
+            return x._from_uop(filled(_POSITION, 0, shape))
         places = positions(x.shape, number, _POSITION)
         arg = ReduceArg(first_extreme(x.dtype, largest), (number,))
         both = UOp(Ops.REDUCE_AXIS, x.dtype, (x.uop, places), arg)
