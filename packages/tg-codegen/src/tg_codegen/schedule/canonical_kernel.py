@@ -5,7 +5,7 @@ Ensures: equal computations have equal kernel graphs, whichever buffers and vari
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from tg_ir.dtype import dtypes
 from tg_ir.graph.ops import CallArg, KernelInfo, Ops, ParamArg, VarArg
@@ -56,30 +56,35 @@ def canonical_call(kernel: Kernel, moved: dict[UOp, UOp]) -> UOp:
     mapping: dict[UOp, UOp] = {}
     for loop, merged in merged_loops(order).items():
         mapping[loop] = as_index(merged) if isinstance(merged, int) else merged
-    _number_loops(kernel.effects, order, mapping)
+    loops = _number_loops(kernel.effects, order, mapping)
     arguments = _number_params(kernel, order, moved, mapping)
     variables = _number_variables(order, mapping)
-    effects = _rebuild(order, kernel.effects, mapping)
-    name = _kernel_name(effects)
-    sink = UOp.sink(*effects, arg=KernelInfo(name))
+    new = _rebuild(order, mapping)
+    name = _kernel_name(order, [new[loop] for loop in loops])
+    sink = UOp.sink(*[new[effect] for effect in kernel.effects], arg=KernelInfo(name))
     src = (sink, *arguments, *variables)
     return UOp(Ops.CALL, dtypes.void, src, CallArg(name, "kernel"))
 
 
 def _number_loops(
     effects: Sequence[UOp], order: Sequence[UOp], mapping: dict[UOp, UOp]
-) -> None:
-    """Loops around the stores are numbered first, then reductions in the order they are met."""
+) -> list[UOp]:
+    """Loops around the stores are numbered first, then reductions in the order they are met.
+
+    Returns the old loops that have a number, in that order.
+    """
     loops: dict[UOp, None] = {}
     for effect in effects:
-        loops.update(dict.fromkeys(effect.src[1:]))
+        if effect.op is Ops.END:
+            loops.update(dict.fromkeys(effect.src[1:]))
     loops.update(dict.fromkeys(node for node in order if node.op is Ops.RANGE))
-    number = 0
+    numbered: list[UOp] = []
     for loop in loops:
         merged = mapping.get(loop, loop)
         if merged.op is Ops.RANGE:
-            mapping[loop] = UOp.range(merged.src[0], number, merged.arg.kind)
-            number += 1
+            mapping[loop] = UOp.range(merged.src[0], len(numbered), merged.arg.kind)
+            numbered.append(loop)
+    return numbered
 
 
 def _number_params(
@@ -112,9 +117,8 @@ def _number_variables(order: Sequence[UOp], mapping: dict[UOp, UOp]) -> list[UOp
     return variables
 
 
-def _rebuild(
-    order: Sequence[UOp], effects: Sequence[UOp], mapping: dict[UOp, UOp]
-) -> list[UOp]:
+def _rebuild(order: Sequence[UOp], mapping: dict[UOp, UOp]) -> dict[UOp, UOp]:
+    """Each node of the kernel over what `mapping` says."""
     new: dict[UOp, UOp] = {}
     for node in order:
         if node.op is Ops.RANGE:
@@ -137,7 +141,7 @@ def _rebuild(
             new[node] = _folded(node.op, src[0], src[1])
         else:
             new[node] = UOp(node.op, node.dtype, src, node.arg)
-    return [new[effect] for effect in effects]
+    return new
 
 
 def _substituted(bound: UOp, new: dict[UOp, UOp]) -> UOp:
@@ -161,19 +165,11 @@ def _folded(op: Ops, left: UOp, right: UOp) -> UOp:
             return left % right
 
 
-def _kernel_name(effects: Sequence[UOp]) -> str:
+def _kernel_name(order: Iterable[UOp], loops: Iterable[UOp]) -> str:
     """A name that says what sort of kernel it is and the extents of its loops, reductions last."""
-    order = toposort(effects)
     found = {node.op for node in order}
-    reduces = Ops.REDUCE in found
-    kind = "r" if reduces else "s" if Ops.SCAN in found else "e"
-    outer: dict[UOp, None] = {}
-    for effect in effects:
-        if effect.op is Ops.END:
-            outer.update(dict.fromkeys(effect.src[1:]))
-    inner = [node for node in order if node.op is Ops.RANGE and node not in outer]
-    parts = [_extent_name(loop) for loop in (*outer, *inner)]
-    return "_".join((kind, *parts))
+    kind = "r" if Ops.REDUCE in found else "s" if Ops.SCAN in found else "e"
+    return "_".join((kind, *(_extent_name(loop) for loop in loops)))
 
 
 def _extent_name(loop: UOp) -> str:

@@ -65,17 +65,20 @@ def _checked_schedule(sink: UOp, pinned: Collection[UOp], check: bool) -> Schedu
 
 def _rewritten_schedule(requested: Sequence[UOp], pinned: Sequence[UOp]) -> Schedule:
     """The schedule of a graph after the rewrites that make new tensor graphs, in terms of the old nodes."""
-    order = tensor_order(requested)
+    old_order = tensor_order(requested)
+    order = old_order
     new = {node: node for node in order}
     for rewrite in (inline_functions, split_reductions):
-        mapping = rewrite(tensor_order(new[value] for value in requested))
+        mapping = rewrite(order)
         if mapping:
             new = {node: mapping[now] for node, now in new.items() if now in mapping}
+            order = tensor_order(new[value] for value in requested)
     moved_pinned = {version: new.get(version, version) for version in pinned}
-    result = _schedule([new[value] for value in requested], tuple(moved_pinned.values()))
+    values = [new[value] for value in requested]
+    result = _schedule(values, order, tuple(moved_pinned.values()))
     becomes = {
         node: result.becomes[new[node]]
-        for node in order
+        for node in old_order
         if node in new and new[node] in result.becomes
     }
     snapshots = {
@@ -86,8 +89,9 @@ def _rewritten_schedule(requested: Sequence[UOp], pinned: Sequence[UOp]) -> Sche
     return Schedule(result.linear, becomes, snapshots)
 
 
-def _schedule(requested: Sequence[UOp], pinned: Sequence[UOp]) -> Schedule:
-    order = tensor_order(requested)
+def _schedule(
+    requested: Sequence[UOp], order: Sequence[UOp], pinned: Sequence[UOp]
+) -> Schedule:
     storage, facts, required = decide_storage(requested, order)
     plan = Fusion(storage, facts, required).run(order)
     values = KernelValues(storage, plan)

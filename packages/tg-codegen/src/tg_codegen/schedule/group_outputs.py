@@ -86,7 +86,7 @@ class _Grouping:
         effect = _joined_effect(other.effects[0], kernel.effects[0], stored)
         result = Kernel.of(effect, (*other.writes, *kernel.writes))
         buffers = {buffer.arg.id for buffer in (*result.reads, *result.writes)}
-        return result if len(buffers) <= MAX_BUFFERS and result.nodes <= 4 * MAX_NODES else None
+        return result if len(buffers) <= MAX_BUFFERS and result.nodes <= MAX_NODES else None
 
     # ---- what runs in between
 
