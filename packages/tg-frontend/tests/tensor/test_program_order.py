@@ -65,7 +65,10 @@ def run_program(data: st.DataObject) -> None:
     for _ in range(2):
         array = rng.integers(-9, 9, SHAPE).astype(np.float32)
         models.append(Model(array.copy(), Tensor(array)))
-    pick = lambda: models[data.draw(st.integers(0, len(models) - 1))]  # noqa: E731
+
+    def pick() -> Model:
+        return models[data.draw(st.integers(0, len(models) - 1))]
+
     for _ in range(data.draw(st.integers(1, 8))):
         action = data.draw(
             st.sampled_from(

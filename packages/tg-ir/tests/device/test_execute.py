@@ -189,7 +189,7 @@ def test_kernels_are_loaded_once_for_several_programs(add_kernel: TinyELF) -> No
     program = open_device("TINY").loaded_program(add_kernel)
     loads = type(program).loads  # type: ignore[attr-defined]  # counted by the test's device
     Executor(doubling(add_kernel))
-    assert type(program).loads == loads  # type: ignore[attr-defined]
+    assert type(program).loads == loads  # type: ignore[attr-defined]  # of the fake program
 
 
 @pytest.mark.parametrize(
@@ -317,4 +317,4 @@ def test_kernels_that_no_step_launches_support_the_graph(
     executor = Executor(replace(program, kernels=(*program.kernels, fill_kernel)))
     for _ in range(2):
         executor.run([ints([0] * COUNT, "GRAPHED"), ints([0] * COUNT, "GRAPHED")], {"n": 1})
-    assert list(graphs[0].support) == ["fill"]  # type: ignore[attr-defined]
+    assert list(graphs[0].support) == ["fill"]  # type: ignore[attr-defined]  # of the fake graph

@@ -42,7 +42,7 @@ def install(monkeypatch: pytest.MonkeyPatch, *points: tuple[str, str, str]) -> N
     found = []
     for distribution, name, value in points:
         point = metadata.EntryPoint(name, value, "tg.runtimes")
-        found.append(point._for(SimpleNamespace(name=distribution)))  # type: ignore[attr-defined]
+        found.append(point._for(SimpleNamespace(name=distribution)))  # type: ignore[attr-defined]  # not in the stub
     monkeypatch.setattr(metadata, "entry_points", lambda group: found)
 
 

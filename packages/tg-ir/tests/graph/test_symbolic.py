@@ -12,7 +12,7 @@ from tg_ir.graph.ops import AxisType, Ops
 from tg_ir.graph.symbolic import simplify, simplify_given, split_affine
 from tg_ir.graph.uop import UOp
 
-I = UOp.range(6, 0, AxisType.LOOP)  # noqa: E741
+I = UOp.range(6, 0, AxisType.LOOP)  # noqa: E741 - as the formulas name it
 J = UOp.range(4, 1, AxisType.LOOP)
 K = UOp.variable("k", -3, 5)
 N = UOp.variable("n", 1, 3)

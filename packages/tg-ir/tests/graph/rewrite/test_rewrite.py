@@ -331,7 +331,10 @@ def test_compiled_pattern_accepts_what_match_accepts(pattern, node):
     if pattern.op is None or node.op in pattern.op:
         compile_pattern(pattern, names, collect)(node, None)
     plain = [{name: way.get(name) for name in names} for way in pattern.match(node)]
-    key = lambda way: sorted((name, id(found)) for name, found in way.items())  # noqa: E731
+
+    def key(way):
+        return sorted((name, id(found)) for name, found in way.items())
+
     assert sorted(map(key, compiled_matches)) == sorted(map(key, plain))
 
 

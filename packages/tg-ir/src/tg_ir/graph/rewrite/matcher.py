@@ -52,7 +52,7 @@ def _declare(assumption: Assumption) -> Callable[..., Any]:
         if function is None:
             return lambda real: decorate(real, guard=guard)
         function.assumption = assumption  # type: ignore[attr-defined]  # read by as_rule
-        function.guard = guard  # type: ignore[attr-defined]
+        function.guard = guard  # type: ignore[attr-defined]  # functions take attributes
         return function
 
     decorate.__name__ = assumption.value

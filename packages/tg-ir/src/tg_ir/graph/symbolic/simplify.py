@@ -60,7 +60,7 @@ def simplify(root: UOp, fast_math: bool = False) -> UOp:
 def simplified(node: UOp) -> UOp:
     """The result kept on a node that was visited."""
     known = node._simple
-    return node if known is True or known is None else known  # type: ignore[return-value]
+    return node if known is True or known is None else known  # type: ignore[return-value]  # not False
 
 
 def _is_unknown(node: UOp) -> bool:
