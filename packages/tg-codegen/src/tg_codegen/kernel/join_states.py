@@ -1,4 +1,7 @@
-"""Joining states of reductions: a `Combine` written out over given values, lane by lane for vectors."""
+"""Joining states of reductions.
+
+A `Combine` written out over given values, lane by lane for vectors.
+"""
 
 from __future__ import annotations
 

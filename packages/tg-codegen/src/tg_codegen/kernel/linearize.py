@@ -43,6 +43,8 @@ class _Builder:
     bare: set[UOp] = field(default_factory=set)  # STOREs that an AFTER waits for, no END
     ends: dict[UOp, UOp] = field(default_factory=dict)
     registers: int = 0
+    # what stands for an effect that no loop repeats
+    effects: dict[UOp, tuple[UOp, ...]] = field(default_factory=dict)
 
     def add(self, node: UOp, at_least: Block | None = None) -> UOp:
         """Places `node` in the innermost block that its sources (and `at_least`) need."""
@@ -119,6 +121,7 @@ def linearize(
     closers = [n for n in order if n.op in {Ops.REDUCE, Ops.END} and closed_ranges(n)]
     builder = _Builder(build_loop_tree(closers), fuse_multiply_add, index_dtype)
     builder.bare = bare
+    builder.registers = 1 + max((n.arg.slot for n in order if n.op is Ops.DEFINE_REG), default=-1)
     builder.pins = pinned_loads([c for c in closers if c.op is Ops.END], order)
     for node in order:
         _convert(node, builder)
@@ -152,7 +155,11 @@ def _convert(node: UOp, builder: _Builder) -> None:
 
 
 def _rebuilt(node: UOp, builder: _Builder) -> UOp:
-    src = tuple([builder.new[s] for s in node.src])
+    if node.op is Ops.AFTER:
+        waits = [e for s in node.src[1:] for e in builder.effects.get(s) or (builder.new[s],)]
+        src = (builder.new[node.src[0]], *waits)
+    else:
+        src = tuple([builder.new[s] for s in node.src])
     return node if src == node.src else UOp(node.op, node.dtype, src, node.arg)
 
 
@@ -162,7 +169,10 @@ def _convert_end(node: UOp, builder: _Builder) -> None:
     inside = builder.tree.inside(node) if ranges else builder.tree.root
     for store in stores:
         builder.new[store] = builder.add(_rebuilt(store, builder), inside)
-    builder.new[node] = builder.end_of(node) if ranges else builder.new[stores[-1]]
+    if ranges:
+        builder.new[node] = builder.end_of(node)
+    else:
+        builder.effects[node] = tuple([builder.new[store] for store in stores])
 
 
 def _convert_reduce(node: UOp, builder: _Builder) -> None:
@@ -230,19 +240,24 @@ def _is_zero(node: UOp) -> bool:
 
 
 def _convert_scan(node: UOp, builder: _Builder) -> None:
-    value = builder.new[node.src[0]]
-    loop = builder.new[node.src[1]]
+    """The states live in registers that are set before the scanned loop and stay open behind it."""
+    combine = node.arg.combine
+    values = [builder.new[v] for v in node.src[:-1]]
+    loop = builder.new[node.src[-1]]
     inside = builder.tree.of_range[loop]
     outside = inside.around
-    register = builder.new_register(value.dtype)
-    constant = builder.constant(value.dtype, node.arg.combine.init[0])
-    setting = builder.add(builder.element(register).store(constant), outside)
-    builder.before.setdefault(inside, []).append(setting)
-    view = builder.add(register.after(loop), inside)
-    accumulated = builder.add(builder.element(view).load(), inside)
-    joined = _joined(node, [accumulated], [value], builder)[0]
-    builder.add(builder.element(view).store(joined), inside)
-    builder.new[node] = joined
+    registers = [builder.new_register(v.dtype) for v in values]
+    for register, start in zip(registers, combine.init, strict=True):
+        constant = builder.constant(register.dtype, start)
+        setting = builder.add(builder.element(register).store(constant), outside)
+        builder.before.setdefault(inside, []).append(setting)
+    views = [builder.add(r.after(loop), inside) for r in registers]
+    accumulated = [builder.add(builder.element(v).load(), inside) for v in views]
+    joined = _joined(node, accumulated, values, builder)
+    for position, (view, value) in enumerate(zip(views, joined, strict=True)):
+        builder.add(builder.element(view).store(value), inside)
+        builder.states[(node, position)] = value
+    builder.new[node] = joined[0]
 
 
 def _emit(builder: _Builder) -> list[UOp]:

@@ -10,12 +10,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tg_ir.config import NOOPT, SPEC
+from tg_ir.config import FASTMATH, NOOPT, SPEC
 from tg_ir.graph.ops import AxisType, KernelInfo, Ops
 from tg_ir.graph.passes import Pass, Pipeline
 from tg_ir.graph.render_api import TargetCapabilities
 from tg_ir.graph.spec import kernel_graph, linear_kernel, verify
-from tg_ir.graph.uop import UOp
+from tg_ir.graph.symbolic import simplify
+from tg_ir.graph.uop import UOp, toposort
+from tg_ir.graph.work_items import split_at_barriers
 
 from tg_codegen.kernel.cost import KernelCost, kernel_cost
 from tg_codegen.kernel.decompose import decompose
@@ -35,12 +37,13 @@ class LoweringContext:
     """What passes may know.
 
     `capabilities` of the renderer; `opts`: the moves to make, None for the default choice; `noopt`:
-    make none.
+    make none; `fast_math`: rules that are not exact may be used.
     """
 
     capabilities: TargetCapabilities
     opts: tuple[Opt, ...] | None = None
     noopt: bool = False
+    fast_math: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +68,18 @@ def _optimise(sink: UOp, context: LoweringContext) -> UOp:
     return sink if context.noopt else optimize(sink, context.capabilities)
 
 
+def _split_at_barriers(sink: UOp, context: LoweringContext) -> UOp:
+    return sink if context.capabilities.has_local else split_at_barriers(sink)
+
+
+def _lower_stage(sink: UOp, context: LoweringContext) -> UOp:
+    return lower_stage(sink, context.capabilities.local_bytes)
+
+
+def _simplify(sink: UOp, context: LoweringContext) -> UOp:
+    return simplify(sink, context.fast_math)
+
+
 def _decompose(sink: UOp, context: LoweringContext) -> UOp:
     return decompose(sink, context.capabilities)
 
@@ -79,11 +94,15 @@ KERNEL_PASSES: Pipeline[LoweringContext] = Pipeline(
         Pass("simplify_guards", lambda sink, _: simplify_guards(sink), "", "guards do not nest"),
         # on whole axes, before any axis has turned into lanes or copies
         Pass("optimise", _optimise, "axes are GLOBAL, LOOP or REDUCE", "opts are listed"),
+        # a work-item is an iteration where groups do not exist; what it stages is then per item
+        Pass("split_at_barriers", _split_at_barriers, "", "no BARRIER, but for groups"),
         # a tile is filled by loops of its own, which the next two passes treat like any other
-        Pass("lower_stage", lambda sink, _: lower_stage(sink), "", "no STAGE"),
+        Pass("lower_stage", _lower_stage, "", "no STAGE"),
         # lanes first: the copies that unrolling makes are then of vectors
         Pass("vectorize", lambda sink, _: vectorize(sink), "one VECTOR axis a value", "no VECTOR"),
         Pass("unroll", lambda sink, _: unroll(sink), "constant UNROLL extents", "no UNROLL"),
+        # copies made constants
+        Pass("simplify", _simplify, "", "canonical index arithmetic"),
         # after unrolling, when constants have folded most divisions away
         Pass("decompose", _decompose, "", "only ops that the target has"),
         Pass("lower_index_dtype", _lower_index_dtype, "", "no index dtype"),
@@ -112,14 +131,29 @@ def lower_kernel(
         OptError: one of `opts` is not allowed on this kernel.
     """
     chosen = None if opts is None else tuple(opts)
-    context = LoweringContext(capabilities, chosen, bool(NOOPT))
+    context = LoweringContext(capabilities, chosen, bool(NOOPT), bool(FASTMATH))
     lowered = passes.run(sink, context)
     info: KernelInfo = lowered.arg or KernelInfo()
     fused = Ops.MULACC in capabilities.ops
     linear = tuple(linearize(lowered, fused, capabilities.index_dtype))
     if SPEC:
         verify(linear, linear_kernel)
-    return LoweredKernel(info.name, linear, _thread_extent(linear), kernel_cost(linear), info.opts)
+    return LoweredKernel(
+        info.name,
+        linear,
+        _thread_extent(linear),
+        kernel_cost(linear),
+        info.opts,
+        _workspaces(sink, linear),
+    )
+
+
+def _workspaces(sink: UOp, linear: Sequence[UOp]) -> tuple[Workspace, ...]:
+    """What lowering added to the PARAMs of the kernel, by slot."""
+    given = {node for node in toposort((sink,)) if node.op is Ops.PARAM}
+    added = [node for node in linear if node.op is Ops.PARAM and node not in given]
+    added.sort(key=lambda node: node.arg.slot)
+    return tuple([Workspace(n.arg.size * n.dtype.itemsize, n.dtype.name) for n in added])
 
 
 def _thread_extent(linear: Sequence[UOp]) -> UOp | int:

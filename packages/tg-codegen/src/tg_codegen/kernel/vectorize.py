@@ -16,12 +16,13 @@ from tg_ir.graph.symbolic import simplify, split_affine
 from tg_ir.graph.uop import UOp, substitute, toposort
 
 from tg_codegen.errors import LoweringError
+from tg_codegen.kernel.private_memory import next_slots, with_memory_for_each_lane
 from tg_codegen.loops import closed_ranges
 
 
 @dataclass(slots=True)
 class _State:
-    """`new`: the vector form of each node. `next_slot`: of the next DEFINE_LOCAL."""
+    """`new`: the vector form of each node. `next_slot`: of the next DEFINE_REG."""
 
     new: dict[UOp, UOp] = field(default_factory=dict)
     next_slot: int = 0
@@ -43,15 +44,14 @@ def vectorize(sink: UOp) -> UOp:
     Requires: a node depends on at most one VECTOR range; its bound is constant. Ensures: no VECTOR
     range.
     """
-    order = toposort((sink,))
-    if not any(is_vector_range(n) for n in order):
+    axes = [n for n in toposort((sink,)) if is_vector_range(n)]
+    if not axes:
         return sink
-    state = _State()
-    slots = [n.arg.slot for n in order if n.op is Ops.DEFINE_LOCAL]
-    state.next_slot = 1 + max(slots, default=-1)
+    order = toposort((with_memory_for_each_lane(sink, axes),))
+    state = _State(next_slot=next_slots(order)[Ops.DEFINE_REG])
     for node in order:
         state.new[node] = _vector_form(node, state)
-    return state.new[sink]
+    return state.new[node]
 
 
 def _width(axis: UOp) -> int:
@@ -76,7 +76,9 @@ def _vector_form(node: UOp, state: _State) -> UOp:
             return _access(node, axes[0] if axes else None, state)
         case Ops.REDUCE:
             return _reduce(node, axes[0] if axes else None, state)
-        case Ops.END | Ops.STAGE | Ops.TUPLE:
+        case Ops.SCAN:
+            return _scan(node, axes[0] if axes else None, state)
+        case Ops.END | Ops.STAGE | Ops.TUPLE | Ops.AFTER | Ops.BARRIER:
             src = [state.new[s] for s in node.src if not is_vector_range(s)]
             return UOp(node.op, node.dtype, tuple(src), node.arg)
         case _:
@@ -170,6 +172,15 @@ def _reduce(node: UOp, axis: UOp | None, state: _State) -> UOp:
     return _join_lanes(node, partial, lanes[0], state)
 
 
+def _scan(node: UOp, axis: UOp | None, state: _State) -> UOp:
+    src = [state.new[s] for s in node.src]
+    if axis is None:
+        return UOp(node.op, node.dtype, tuple(src), node.arg)
+    width = _width(axis)
+    wide = [_lanes(s, width) for s in src[:-1]]
+    return UOp(node.op, node.dtype.vec(width), (*wide, src[-1]), node.arg)
+
+
 def _join_lanes(node: UOp, partial: UOp, axis: UOp, state: _State) -> UOp:
     """The states of all lanes joined: written to memory, read back one lane after another.
 
@@ -181,7 +192,7 @@ def _join_lanes(node: UOp, partial: UOp, axis: UOp, state: _State) -> UOp:
     for position, value in enumerate(node.src[: len(node.arg.combine.init)]):
         dtype = value.dtype
         wide = partial.get_tuple(position, dtype.vec(width)) if _is_tuple(partial) else partial
-        memory = UOp(Ops.DEFINE_LOCAL, dtype, (), DefineArg(state.next_slot, width))
+        memory = UOp(Ops.DEFINE_REG, dtype, (), DefineArg(state.next_slot, width))
         state.next_slot += 1
         filled = memory.after(memory.index(0).store(wide))
         values.append(filled.index(lane).load())
