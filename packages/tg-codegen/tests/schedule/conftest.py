@@ -1,4 +1,7 @@
-"""Runs a schedule on numpy arrays, and computes a tensor graph with numpy: the two answers to compare."""
+"""Runs a schedule on numpy arrays, and computes a tensor graph with numpy:
+
+The two answers to compare.
+"""
 
 from __future__ import annotations
 
@@ -107,9 +110,13 @@ class World:
             vals = [s.unbind()[1] for s in call.src[1:] if s.op is Ops.BIND]
             memory = [self._bytes_of(buffer) for buffer in buffers]
             if call.arg.kind == "copy":
-                begin, end = call.src[0].src[0].arg[0] if call.src[0].src[0].op is Ops.SHRINK else (
-                    0,
-                    buffers[1].arg.size,
+                begin, end = (
+                    call.src[0].src[0].arg[0]
+                    if call.src[0].src[0].op is Ops.SHRINK
+                    else (
+                        0,
+                        buffers[1].arg.size,
+                    )
                 )
                 item = buffers[1].dtype.itemsize
                 memory[0][: (end - begin) * item] = memory[1][begin * item : end * item]
@@ -176,26 +183,28 @@ class Reference:
                 return np.asarray(node.src[1].arg, kind)
             case Ops.IOTA:
                 return np.arange(node.arg).astype(kind)
-            case Ops.CAST:
+            case Ops.CAST | Ops.CONTIGUOUS | Ops.DETACH | Ops.COPY | Ops.REALIZED:
                 return src[0].astype(kind)
-            case Ops.CONTIGUOUS | Ops.DETACH | Ops.COPY | Ops.REALIZED:
-                return src[0]
-            case Ops.REDUCE_AXIS:
-                ufunc = REDUCE[node.arg.combine.op]
-                return ufunc.reduce(src[0], axis=node.arg.axes, keepdims=True).astype(kind)
-            case Ops.SCAN_AXIS:
-                ufunc = REDUCE[node.arg.combine.op]
-                return ufunc.accumulate(src[0], axis=node.arg.axes[0]).astype(kind)
             case Ops.GATHER:
                 return gather(node, src)
             case Ops.STORE:
                 return np.zeros(0)
             case Ops.AFTER:
                 return self._write(node, src[0].copy())
+        return self._combine(node, src[0], kind)
+
+    def _combine(self, node: UOp, x: Array, kind: Any) -> Array:
+        match node.op:
+            case Ops.REDUCE_AXIS:
+                ufunc = REDUCE[node.arg.combine.op]
+                return ufunc.reduce(x, axis=node.arg.axes, keepdims=True).astype(kind)
+            case Ops.SCAN_AXIS:
+                ufunc = REDUCE[node.arg.combine.op]
+                return ufunc.accumulate(x, axis=node.arg.axes[0]).astype(kind)
         raise NotImplementedError(node.op)
 
     def _write(self, node: UOp, result: Array) -> Array:
-        """Elements are numbered, the target is computed on the numbers, and tells where each value goes."""
+        """The target, computed on the numbers of the elements, tells where each value goes."""
         flat = result.reshape(-1)
         for store in node.src[1:]:
             target, value = store.src
@@ -234,7 +243,9 @@ def gather(node: UOp, src: list[Array]) -> Array:
         valid &= inside.astype(bool)
         positions.append(np.where(inside, at, 0).astype(np.int64))
     result = source[tuple(positions)]
-    return np.where(valid.reshape(valid.shape + (1,) * len(rest)), result, 0).astype(src[0].dtype)
+    return np.where(valid.reshape(valid.shape + (1,) * len(rest)), result, 0).astype(
+        src[0].dtype
+    )
 
 
 def move(node: UOp, x: Array) -> Array:
@@ -252,6 +263,10 @@ def move(node: UOp, x: Array) -> Array:
             return x[tuple(slice(number(b), number(e)) for b, e in arg)]
         case Ops.FLIP:
             return x[tuple(slice(None, None, -1) if f else slice(None) for f in arg)]
+    return windows(node, x)
+
+
+def windows(node: UOp, x: Array) -> Array:
     w = node.arg
     x = np.moveaxis(x, (w.axis, w.window_axis), (0, 1))
     result = np.zeros((w.size, *x.shape[1:]), x.dtype)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from tg_ir.dtype import dtypes
-from tg_ir.graph.ops import Ops, SkewArg
+from tg_ir.graph.ops import Combine, Ops, ReduceArg, SkewArg
 from tg_ir.graph.uop import UOp
 
 random = np.random.default_rng(0)
@@ -145,7 +145,9 @@ def test_convolution_is_one_kernel(world):
 
 def test_unskew_is_the_transpose_of_skew(world):
     x = world.tensor(floats(3, 4))
-    world.check(UOp(Ops.UNSKEW, x.dtype, (x,), SkewArg(0, 1, 2, 1, 9)) + scalar(0.0, (9, 4)), kernels=1)
+    world.check(
+        UOp(Ops.UNSKEW, x.dtype, (x,), SkewArg(0, 1, 2, 1, 9)) + scalar(0.0, (9, 4)), kernels=1
+    )
 
 
 def test_iota_and_casts(world):
@@ -171,8 +173,6 @@ def test_contiguous_of_a_view_is_a_kernel(world):
 
 
 def test_scan(world):
-    from tg_ir.graph.ops import Combine, ReduceArg
-
     x = world.tensor(floats(3, 4))
     for axis in (0, 1):
         arg = ReduceArg(Combine.of(Ops.ADD, dtypes.float32), (axis,))

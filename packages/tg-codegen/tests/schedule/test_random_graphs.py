@@ -15,7 +15,17 @@ PROPERTY = settings(
     max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 MOVES = ("reshape", "permute", "shrink", "pad", "flip", "expand", "skew", "unskew")
-VALUES = ("binary", "binary", "unary", "reduce", "gather", "contiguous", "scan", "where", "iota")
+VALUES = (
+    "binary",
+    "binary",
+    "unary",
+    "reduce",
+    "gather",
+    "contiguous",
+    "scan",
+    "where",
+    "iota",
+)
 
 
 class Program:
@@ -51,7 +61,9 @@ class Program:
         while x.ndim > len(shape):
             x = x.shrink(((0, 1), *((0, e) for e in x.shape[1:]))).reshape(x.shape[1:])
         x = x.reshape((1,) * (len(shape) - x.ndim) + x.shape)
-        cut = tuple((0, e if e == wanted else 1) for e, wanted in zip(x.shape, shape, strict=True))
+        cut = tuple(
+            (0, e if e == wanted else 1) for e, wanted in zip(x.shape, shape, strict=True)
+        )
         return x.shrink(cut).expand(shape)
 
     def move(self, x: UOp) -> UOp:
@@ -64,7 +76,9 @@ class Program:
             return x.permute(self.draw(st.permutations(range(x.ndim))))
         if kind == "shrink":
             begins = [self.number(0, e - 1) for e in x.shape]
-            return x.shrink([(b, self.number(b + 1, e)) for b, e in zip(begins, x.shape, strict=True)])
+            return x.shrink(
+                [(b, self.number(b + 1, e)) for b, e in zip(begins, x.shape, strict=True)]
+            )
         if kind == "flip":
             return x.flip([self.draw(st.booleans()) for _ in x.shape])
         if x.size > 40:
@@ -87,9 +101,16 @@ class Program:
             if x.shape[axis] <= span:
                 return x
             size = (x.shape[axis] - 1 - span) // stride + 1
-            return UOp(Ops.SKEW, x.dtype, (wide,), SkewArg(axis, axis + 1, stride, dilation, size))
+            return UOp(
+                Ops.SKEW, x.dtype, (wide,), SkewArg(axis, axis + 1, stride, dilation, size)
+            )
         size = (x.shape[axis] - 1) * stride + span + self.number(0, 2)
-        return UOp(Ops.UNSKEW, x.dtype, (wide,), SkewArg(axis, axis + 1, stride, dilation, max(1, size)))
+        return UOp(
+            Ops.UNSKEW,
+            x.dtype,
+            (wide,),
+            SkewArg(axis, axis + 1, stride, dilation, max(1, size)),
+        )
 
     def value(self, x: UOp) -> UOp:
         kind = self.draw(st.sampled_from(VALUES))
@@ -141,7 +162,10 @@ def test_values(world, data):
 @PROPERTY
 @given(data=st.data())
 def test_writes_happen_as_if_each_ran_when_it_was_written(world, data):
-    """A pool of variables; an assignment makes a new version, and what was built before keeps the old one."""
+    """A pool of variables;
+
+    An assignment makes a new version, and what was built before keeps the old one.
+    """
     program = Program(world, data)
     versions = [program.fresh((6,)), program.fresh((6,))]
     versions = [v if v.op is Ops.BUFFER else v.src[0] for v in versions]

@@ -1,4 +1,7 @@
-"""What surrounds fusion: the cache, functions, copies between devices, symbolic sizes, long reductions, time."""
+"""What surrounds fusion:
+
+The cache, functions, copies between devices, symbolic sizes, long reductions, time.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,10 @@ def test_a_second_graph_of_the_same_form_gets_the_same_kernels_on_its_own_buffer
     first = world.schedule(x * y + x)
     second = world.schedule(y * x + y)
     assert first.linear.src[0].src[0] is second.linear.src[0].src[0]
-    assert [s.arg.id for s in second.linear.src[0].src[2:]] == [base_of(y).arg.id, base_of(x).arg.id]
+    assert [s.arg.id for s in second.linear.src[0].src[2:]] == [
+        base_of(y).arg.id,
+        base_of(x).arg.id,
+    ]
     world.check(y * x + y)
 
 
@@ -58,7 +64,9 @@ def test_graphs_that_differ_in_a_signed_zero_are_told_apart(world):
     for zero in (0.0, -0.0):
         constant = UOp.const(dtypes.float32, zero).reshape((1,)).expand((3,))
         kernel = world.schedule(x + constant).linear.src[0].src[0]
-        (found,) = [n.arg for n in kernel.toposort() if n.op is Ops.CONST and n.dtype is dtypes.float32]
+        (found,) = [
+            n.arg for n in kernel.toposort() if n.op is Ops.CONST and n.dtype is dtypes.float32
+        ]
         assert np.signbit(found) == np.signbit(zero)
 
 
@@ -98,7 +106,10 @@ def test_functions_are_inlined_nested_ones_too(world):
 def test_function_with_too_few_arguments_is_refused(world):
     x = world.tensor(floats(3))
     outer = called((parameter(1, 3),), x)
-    with Context(SPEC=0), pytest.raises(ScheduleError, match="takes PARAM 1 and was given 1 arguments"):
+    with (
+        Context(SPEC=0),
+        pytest.raises(ScheduleError, match="takes PARAM 1 and was given 1 arguments"),
+    ):
         create_schedule(UOp.sink(outer.get_tuple(0, dtypes.float32) + x))
 
 

@@ -1,4 +1,7 @@
-"""Writes: every element lands, reads see the version they name, and copies are made only where they must be."""
+"""Writes:
+
+Every element lands, reads see the version they name, and copies are made only where they must be.
+"""
 
 from __future__ import annotations
 
@@ -135,7 +138,12 @@ def test_write_to_an_unrealised_result(world):
 
 def test_write_through_permute_flip_and_stride(world):
     x, y = world.tensor(numbers(4, 6)), world.tensor(-numbers(3, 2))
-    target = x.permute((1, 0)).flip((True, False)).reshape((3, 2, 4)).shrink(((0, 3), (0, 1), (1, 3)))
+    target = (
+        x.permute((1, 0))
+        .flip((True, False))
+        .reshape((3, 2, 4))
+        .shrink(((0, 3), (0, 1), (1, 3)))
+    )
     world.check(written(base_of(x), target.reshape((3, 2)), y), kernels=1)
 
 

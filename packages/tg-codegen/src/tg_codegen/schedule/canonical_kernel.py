@@ -1,4 +1,6 @@
-"""The finished kernel graph of a kernel: loops merged and numbered, buffers as PARAMs, variables as v0, v1, ...
+"""The finished kernel graph of a kernel.
+
+Loops merged and numbered, buffers as PARAMs, variables as v0, v1, ...
 
 Ensures: equal computations have equal kernel graphs, whichever buffers and variables they use.
 """
@@ -49,7 +51,10 @@ def resolve_gathers(effect: UOp, mapping: dict[UOp, UOp]) -> UOp:
 
 
 def canonical_call(kernel: Kernel, moved: dict[UOp, UOp]) -> UOp:
-    """The CALL of `kernel`. `moved`: BUFFER versions that it must read elsewhere, from a snapshot."""
+    """The CALL of `kernel`.
+
+    `moved`: BUFFER versions that it must read elsewhere, from a snapshot.
+    """
     if kernel.call is not None:
         return kernel.call.substitute(moved) if moved else kernel.call
     order = list(toposort(kernel.effects))
@@ -90,7 +95,10 @@ def _number_loops(
 def _number_params(
     kernel: Kernel, order: Sequence[UOp], moved: dict[UOp, UOp], mapping: dict[UOp, UOp]
 ) -> list[UOp]:
-    """PARAMs for all BUFFERs, outputs first; the versions of one buffer share one. Returns the arguments."""
+    """PARAMs for all BUFFERs, outputs first.
+
+    The versions of one buffer share one. Returns the arguments.
+    """
     written = {buffer.arg.id for buffer in kernel.writes}
     slots: dict[int, int] = {}
     arguments: list[UOp] = []

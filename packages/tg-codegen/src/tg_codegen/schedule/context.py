@@ -25,7 +25,8 @@ class Context:
         kernel: the kernel.
         index: the element of the value that is computed here.
         mask: where false, the value is not used and nothing may be read; None for everywhere.
-        open: the loops around this place, outermost first; hoisting out of loops is taken into account.
+        open: the loops around this place, outermost first; hoisting out of loops is taken into
+            account.
         used: the loops that index and mask depend on.
     """
 
@@ -50,7 +51,10 @@ class Context:
         return max(float(repeated), repeated * iterations / max(1, elements))
 
     def row_of_reuse(self) -> int:
-        """The iterations of the inner loops that this place does not depend on: it is computed once for them."""
+        """The iterations of the inner loops that this place does not depend on.
+
+        It is computed once for them.
+        """
         row = 1
         for loop in reversed(self.open):
             if loop in self.used:
@@ -65,7 +69,10 @@ class Context:
 
 @dataclass(eq=False, slots=True)
 class KernelStore:
-    """One store of a kernel: `value`, computed in `context`, goes to position `flat` of `buffer`."""
+    """One store of a kernel.
+
+    `value`, computed in `context`, goes to position `flat` of `buffer`.
+    """
 
     buffer: UOp
     flat: UOp
@@ -79,8 +86,8 @@ class KernelStore:
 class Gathered:
     """A position read from an index tensor.
 
-    `position` and `within` stand for the position, wrapped once, and for "it is in range" until the value of the
-    index tensor in `context` is known.
+    `position` and `within` stand for the position, wrapped once, and for "it is in range" until the
+    value of the index tensor in `context` is known.
     """
 
     position: UOp
@@ -132,7 +139,7 @@ class KernelDraft:
         return made
 
     def gather(self, index_tensor: UOp, context: Context, extent: Extent) -> Gathered:
-        """The placeholders for a position on an axis of `extent`, read from `index_tensor` at `context`."""
+        """The placeholders for a position on an axis of `extent`, read from `index_tensor`."""
         for known in self.gathered:
             if known.index_tensor is index_tensor and known.context is context:
                 if known.extent is extent or known.extent == extent:

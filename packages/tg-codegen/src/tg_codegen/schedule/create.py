@@ -1,7 +1,7 @@
 """`create_schedule`: from the tensor graph to kernels in execution order.
 
-The steps: decide what is stored (leaves up), decide where everything else is computed (readers down), build the
-expressions (leaves up), order the kernels, and write each as a canonical CALL.
+The steps: decide what is stored (leaves up), decide where everything else is computed (readers
+down), build the expressions (leaves up), order the kernels, and write each as a canonical CALL.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ def create_schedule(sink: UOp, pinned: Collection[UOp] = ()) -> Schedule:
 
     Args:
         sink: SINK of the values to realise, a graph that satisfies `spec.tensor_graph`.
-        pinned: versions (BUFFER, CONTIGUOUS, AFTER, REALIZED) that are still read outside of this graph.
+        pinned: versions (BUFFER, CONTIGUOUS, AFTER, REALIZED) that are still read outside of this
+            graph.
 
     Raises:
         ScheduleError: the graph cannot be scheduled; the message says why.
@@ -64,7 +65,7 @@ def _checked_schedule(sink: UOp, pinned: Collection[UOp], check: bool) -> Schedu
 
 
 def _rewritten_schedule(requested: Sequence[UOp], pinned: Sequence[UOp]) -> Schedule:
-    """The schedule of a graph after the rewrites that make new tensor graphs, in terms of the old nodes."""
+    """Rewrites the tensor graph, schedules it and answers in terms of the old nodes."""
     old_order = tensor_order(requested)
     order = old_order
     new = {node: node for node in order}
@@ -100,7 +101,9 @@ def _schedule(
     kept = {v: storage.version_buffer(v) for v in pinned if _is_stored(v, storage)}
     read_later = [storage.version_buffer(v) for v in requested if _is_version(v, storage)]
     ordered = order_kernels(kernels, dict.fromkeys((*kept.values(), *read_later)))
-    calls = tuple(canonical_call(kernel, ordered.moved.get(kernel, {})) for kernel in ordered.kernels)
+    calls = tuple(
+        canonical_call(kernel, ordered.moved.get(kernel, {})) for kernel in ordered.kernels
+    )
     snapshots = {
         version: storage.in_layout_of(version, ordered.snapshots[buffer])
         for version, buffer in kept.items()
@@ -128,7 +131,9 @@ def _finished_kernels(plan: Plan, storage: Storage, values: KernelValues) -> lis
     kernels: list[Kernel] = []
     for after, old in storage.copies.items():
         fresh = storage.buffers[after]
-        first = fresh.replace(arg=type(fresh.arg)(fresh.arg.id, fresh.arg.size, fresh.arg.device))
+        first = fresh.replace(
+            arg=type(fresh.arg)(fresh.arg.id, fresh.arg.size, fresh.arg.device)
+        )
         kernels.append(copy_kernel(first, old))
     for node in reversed(plan.copied):
         kernels.append(transfer_call(node, storage))

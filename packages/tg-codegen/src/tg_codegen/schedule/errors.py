@@ -6,4 +6,7 @@ from tg_ir.errors import TgError
 
 
 class ScheduleError(TgError, ValueError):
-    """A tensor graph that the scheduler cannot turn into kernels; the message says what to do instead."""
+    """A tensor graph that the scheduler cannot turn into kernels.
+
+    The message says what to do instead.
+    """

@@ -1,4 +1,6 @@
-"""What it costs to compute a value inside the kernel of its reader, gathered in one walk from the leaves up.
+"""What it costs to compute a value inside the kernel of its reader.
+
+Gathered in one walk from the leaves up.
 
 Also here: the cuts that keep every kernel within its limits of buffers and nodes.
 """
@@ -53,7 +55,8 @@ class Facts:
         work: operations an element, transcendental ones counted several times.
         nodes: nodes that it adds to a kernel.
         leaves: ids of the buffers it reads.
-        row: elements that a reduction inside reads for one element of the value; 0 for no reduction.
+        row: elements that a reduction inside reads for one element of the value; 0 for no
+            reduction.
         hoisted: whether there is a reduction inside that is expanded on the way.
     """
 
@@ -198,7 +201,7 @@ def _widens(node: UOp) -> bool:
 
 
 def _is_row_wise(node: UOp, row: int) -> bool:
-    """Whether an EXPAND gives every element of a short row the result of a reduction over just that row."""
+    """Whether an EXPAND gives each element of a short row the result of reducing that row."""
     width = 1
     inner = True
     for narrow, wide in reversed(tuple(zip(node.src[0].shape, node.shape, strict=True))):

@@ -1,4 +1,4 @@
-"""A kernel whose expressions are built, over BUFFER nodes, and what ordering and grouping need to know of it."""
+"""A kernel whose expressions are built, and what ordering and grouping need to know of it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ class Kernel:
         writes: the BUFFER version that each store writes.
         reads: the BUFFER versions that it loads from.
         loads: its LOADs.
-        loops: the loops around the stores if all are independent, so that it may be joined with others, else None.
+        loops: the loops around the stores if all are independent, so that it may be joined with
+            others, else None.
         reductions: its REDUCE and SCAN nodes.
         nodes: how many nodes it has.
         call: for a copy between devices the finished CALL; None for a kernel.
@@ -56,7 +57,10 @@ class Kernel:
 
 
 def independent_loops(effect: UOp) -> tuple[UOp, ...] | None:
-    """The loops of an effect if all are GLOBAL, so that it may be joined with others; None otherwise."""
+    """The loops of an effect if all are GLOBAL, so that it may be joined with others.
+
+    None otherwise.
+    """
     loops = effect.src[1:] if effect.op is Ops.END else ()
     if any(loop.arg.kind is not AxisType.GLOBAL for loop in loops):
         return None

@@ -1,7 +1,8 @@
 """Decides, readers first, in which kernels and at which indices every value is computed.
 
-Each realised node starts a kernel. Every other node is computed where it is read, once for each distinct index:
-its contexts. A node that would be computed too often, or inside a loop where it does not belong, is realised.
+Each realised node starts a kernel. Every other node is computed where it is read, once for each
+distinct index: its contexts. A node that would be computed too often, or inside a loop where it
+does not belong, is realised.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from tg_codegen.schedule.movement_index import Index, both, flatten, push_index
 from tg_codegen.schedule.storage import Storage, upper_size
 from tg_codegen.schedule.tensor_order import LEAVES, TRANSPARENT, is_transfer
 
-# Work that is rather repeated than stored: within one kernel, in two kernels, for each repetition in a loop.
+# Work that is rather repeated than stored: within one kernel, in two kernels, for each repetition
+# in a loop.
 _WORK_TWICE_IN_KERNEL = 96.0
 _WORK_IN_TWO_KERNELS = 8.0
 _WORK_IN_LOOP = 2.0
@@ -51,7 +53,10 @@ class Fusion:
     """One walk over the tensor graph, readers first, that fills a `Plan`."""
 
     def __init__(self, storage: Storage, facts: FactsWalk, required: Set[UOp]) -> None:
-        """Start an empty plan; `required` are computed even where nothing in the graph reads them."""
+        """Start an empty plan.
+
+        `required` are computed even where nothing in the graph reads them.
+        """
         self.plan = Plan()
         self._required = required
         self._storage = storage
@@ -121,7 +126,8 @@ class Fusion:
         if node.op is Ops.SCAN_AXIS:
             kinds[node.arg.axes[0]] = AxisType.LOOP
         index = tuple(
-            kernel.add_loop(extent, kind) for extent, kind in zip(node.shape, kinds, strict=True)
+            kernel.add_loop(extent, kind)
+            for extent, kind in zip(node.shape, kinds, strict=True)
         )
         loops = loops_of(index)
         # the loop of a scan is innermost, so that one running value is enough
@@ -231,7 +237,7 @@ class Fusion:
         self._want(node.src[0], below)
 
     def _gathered_index(self, node: UOp, context: Context) -> tuple[Index, UOp | None]:
-        """The index into `node.src[0]` of a GATHER, and whether it is in range, both as placeholders."""
+        """The index into the source of a GATHER, and whether it is in range, as placeholders."""
         kernel = context.kernel
         tensors = node.src[1:]
         shared = tensors[0].ndim
@@ -276,7 +282,10 @@ def _is_repeated_too_often(node: UOp, facts: Facts, wanted: Sequence[Context]) -
 
 
 def _loop_kinds(target: UOp) -> list[AxisType]:
-    """The kinds of the loops over a write target: in order where a data-dependent index may hit an element twice."""
+    """The kinds of the loops over a write target.
+
+    In order where a data-dependent index may hit an element twice.
+    """
     kinds = [AxisType.GLOBAL] * target.ndim
     node = target
     while node.op in GroupOp.Movement:
@@ -287,5 +296,3 @@ def _loop_kinds(target: UOp) -> list[AxisType]:
         return [AxisType.LOOP] * target.ndim
     shared = node.src[1].ndim
     return [AxisType.LOOP] * shared + kinds[shared:]
-
-

@@ -1,7 +1,7 @@
 """Joins kernels with the same loops into one with several outputs, where they share what they read.
 
-An Adam step is one kernel that reads the gradient once and writes both moments and the parameter. A kernel that reads
-what another of the group writes takes the value itself.
+An Adam step is one kernel that reads the gradient once and writes both moments and the parameter. A
+kernel that reads what another of the group writes takes the value itself.
 """
 
 from __future__ import annotations
@@ -91,7 +91,10 @@ class _Grouping:
     # ---- what runs in between
 
     def _followers(self, place: int) -> set[int]:
-        """Kernels that must run after this one: they read what it writes, or overwrite what it reads or writes."""
+        """Kernels that must run after this one.
+
+        They read what it writes, or overwrite what it reads or writes.
+        """
         kernel = self._kernels[place]
         found: set[int] = set()
         for buffer in kernel.writes:
@@ -123,7 +126,10 @@ class _Grouping:
         return lowest
 
     def _stands_between(self, members: Sequence[int], place: int) -> bool:
-        """Whether some other kernel must run after one of `members` and before `place`; True also if in doubt."""
+        """Whether some other kernel must run after one of `members` and before `place`.
+
+        True also if in doubt.
+        """
         own = {*members, place}
         goals = self._preceding(place) - own
         if not goals:
@@ -150,7 +156,10 @@ class _Grouping:
 
 
 def _gains(first: Kernel, second: Kernel) -> bool:
-    """Whether joining saves a read: of a common input, of what the other writes, or of a whole reduction."""
+    """Whether joining saves a read.
+
+    Of a common input, of what the other writes, or of a whole reduction.
+    """
     if first.reductions or second.reductions:
         return bool(first.reductions & second.reductions) or _share_a_pass(first, second)
     written = {_key(buffer) for buffer in first.writes}
@@ -159,9 +168,12 @@ def _gains(first: Kernel, second: Kernel) -> bool:
 
 
 def _share_a_pass(first: Kernel, second: Kernel) -> bool:
-    """Whether both reduce over the same loops, neither needs the other, and they read the same elements in all of them.
+    """Whether both reduce over the same loops, and read the same elements in all of them.
 
-    A product of operands that are each read many times has loops laid out for itself, and stays alone.
+    Neither may need the result of the other.
+
+    A product of operands that are each read many times has loops laid out for itself, and stays
+    alone.
     """
     if not first.reductions or not second.reductions:
         return False
@@ -175,7 +187,10 @@ def _share_a_pass(first: Kernel, second: Kernel) -> bool:
 
 
 def _values_taken(first: Kernel, second: Kernel) -> dict[UOp, UOp] | None:
-    """For the loads of `second` of what `first` writes, the values stored; None if one is of another element."""
+    """For the loads of `second` of what `first` writes, the values stored.
+
+    None if one is of another element.
+    """
     places = {store.src[0].src[0]: store for store in stores_of(first.effects[0])}
     taken: dict[UOp, UOp] = {}
     for load in second.loads:
@@ -200,7 +215,9 @@ def _keeps_old_values(first: Kernel, second: Kernel) -> bool:
             place = store.src[0]
             buffer = place.src[0]
             old = [load for load in reader.loads if _overwritten_by(buffer, load.src[0].src[0])]
-            if any(load not in writer.loads or load.src[0].src[1:] != place.src[1:] for load in old):
+            if any(
+                load not in writer.loads or load.src[0].src[1:] != place.src[1:] for load in old
+            ):
                 return False
     return True
 

@@ -1,6 +1,7 @@
 """Replaces every FUNCTION by its body, the arguments in place of the PARAMs.
 
-Ensures: no FUNCTION remains. A body that holds further FUNCTIONs is inlined in turn, outermost first.
+Ensures: no FUNCTION remains. A body that holds further FUNCTIONs is inlined in turn, outermost
+first.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from tg_codegen.schedule.tensor_order import order_by
 
 
 def inline_functions(order: Sequence[UOp]) -> dict[UOp, UOp]:
-    """Each node of `order` (sources before readers) to the node that computes the same without FUNCTIONs.
+    """Each node of `order` to the node that computes the same without FUNCTIONs.
 
     Empty if there are none.
     """
@@ -34,7 +35,10 @@ def inline_functions(order: Sequence[UOp]) -> dict[UOp, UOp]:
 
 
 def _outside_sources(node: UOp) -> tuple[UOp, ...]:
-    """The sources of a node, without the body of a FUNCTION (its PARAMs mean something only inside) and history."""
+    """The sources of a node, without history and without the body of a FUNCTION.
+
+    The PARAMs of the body mean something only inside.
+    """
     if node.op is Ops.FUNCTION:
         return node.src[1:]
     return node.src[:1] if node.op is Ops.REALIZED else node.src
@@ -82,5 +86,3 @@ def over(node: UOp, new: Mapping[UOp, UOp]) -> UOp:
     """`node` over the new sources; sources without an entry stay."""
     src = tuple([new.get(source, source) for source in node.src])
     return node if src == node.src else UOp(node.op, node.dtype, src, node.arg)
-
-

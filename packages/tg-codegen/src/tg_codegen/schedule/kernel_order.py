@@ -1,7 +1,8 @@
 """The order of kernels: after what they read is written, and before it is overwritten.
 
-Where a reader of a version itself needs the next version of that buffer, no order exists: the reader then reads
-a snapshot, copied before the write. So do versions that tensors outside the schedule still read.
+Where a reader of a version itself needs the next version of that buffer, no order exists: the
+reader then reads a snapshot, copied before the write. So do versions that tensors outside the
+schedule still read.
 """
 
 from __future__ import annotations
@@ -75,7 +76,8 @@ class _Ordering:
                 self._add_snapshot(version)
         self._position = {kernel: place for place, kernel in enumerate(self._kernels)}
         self._waits: dict[Kernel, set[Kernel]] = {}
-        # a write waits for these readers of the version it overwrites; they may be given a snapshot instead
+        # a write waits for these readers of the version it overwrites; they may be given a snapshot
+        # instead
         self._waits_for_readers: dict[Kernel, dict[Kernel, list[UOp]]] = {}
         self._followers: dict[Kernel, list[Kernel]] = {}
         self._done: set[Kernel] = set()
@@ -157,7 +159,9 @@ class _Ordering:
             if readers:
                 self._give_snapshot(writer, readers, ready)
                 return
-        raise AssertionError("kernels wait for each other, but no write waits for its own reader")
+        raise AssertionError(
+            "kernels wait for each other, but no write waits for its own reader"
+        )
 
     def _reachable(self, kernel: Kernel, done: set[Kernel]) -> set[Kernel]:
         """The kernels that cannot run before `kernel`, whatever snapshots are made."""
@@ -176,7 +180,9 @@ class _Ordering:
         for reader in readers:
             for version in self._waits_for_readers[writer].pop(reader):
                 makers = self._snapshot_makers(version, ready)
-                self._result.moved.setdefault(reader, {})[version] = self._result.snapshots[version]
+                self._result.moved.setdefault(reader, {})[version] = self._result.snapshots[
+                    version
+                ]
                 for maker in makers:
                     if maker not in self._done:
                         self._wait(reader, maker)
@@ -184,8 +190,10 @@ class _Ordering:
         self._push_if_ready(writer, ready)
 
     def _snapshot_makers(self, version: UOp, ready: list[int]) -> list[Kernel]:
-        """The kernel that copies `version`, made where there is none yet. What it needs is done: the write that
-        waits needs it too."""
+        """The kernel that copies `version`, made where there is none yet.
+
+        What it needs is done: the write that waits needs it too.
+        """
         snapshot = self._result.snapshots.get(version)
         if snapshot is not None:
             return self._writers[_key(snapshot)]

@@ -1,7 +1,7 @@
-"""Builds the expressions of all kernels in one walk, sources first, from the contexts that fusion decided.
+"""Builds the expressions of all kernels from the contexts that fusion decided, sources first.
 
-Ensures: no tensor op remains. Buffers are still BUFFER nodes and positions of gathers still placeholders;
-`canonical_kernel` replaces them.
+Ensures: no tensor op remains. Buffers are still BUFFER nodes and positions of gathers still
+placeholders; `canonical_kernel` replaces them.
 """
 
 from __future__ import annotations
@@ -37,7 +37,9 @@ class KernelValues:
         for node in order:
             wanted = self._plan.contexts.get(node)
             if wanted:
-                self._built[node] = {context: self._compute(node, context) for context in wanted}
+                self._built[node] = {
+                    context: self._compute(node, context) for context in wanted
+                }
             readers = self._plan.reads.get(node)
             if readers:
                 self._read[node] = {context: self._load(node, context) for context in readers}

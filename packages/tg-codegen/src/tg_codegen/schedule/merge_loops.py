@@ -1,7 +1,9 @@
-"""Finds loops of a kernel that count as one: `for a in A: for b in B` where everything reads only `a * B + b`.
+"""Finds loops of a kernel that count as one.
 
-Equal computations over differently shaped but equally laid out tensors become equal kernels this way, and
-elementwise kernels get one long loop.
+`for a in A: for b in B` where everything reads only `a * B + b`.
+
+Equal computations over differently shaped but equally laid out tensors become equal kernels this
+way, and elementwise kernels get one long loop.
 """
 
 from __future__ import annotations
@@ -17,10 +19,12 @@ Coefficients = dict[UOp, int]
 
 
 def merged_loops(order: Iterable[UOp]) -> dict[UOp, UOp | int]:
-    """For loops that merge: each to the extent of the merged loop if it is the innermost of them, else to 0.
+    """For loops that merge.
 
-    `order`: every node of the kernel graph. The result maps the innermost loop to a new RANGE of the merged
-    extent with its own axis and kind, the outer ones to the constant 0.
+    Each to the extent of the merged loop if it is the innermost of them, else to 0.
+
+    `order`: every node of the kernel graph. The result maps the innermost loop to a new RANGE of
+    the merged extent with its own axis and kind, the outer ones to the constant 0.
     """
     nodes = list(order)
     lists = _loop_lists(nodes)
@@ -32,7 +36,8 @@ def merged_loops(order: Iterable[UOp]) -> dict[UOp, UOp | int]:
     extents: dict[UOp, int] = {}
     follows: dict[UOp, UOp] = {}
     for outer, inner in pairs:
-        # pairs come innermost first, so that the extent of a run of loops is known when one more joins
+        # pairs come innermost first, so that the extent of a run of loops is known when one more
+        # joins
         last = follows.get(inner, inner)
         extent = extents.get(last, _extent(last))
         if all(form.get(outer, 0) == extent * form.get(last, 0) for form in forms):
@@ -57,8 +62,10 @@ def _extent(loop: UOp) -> int:
     return int(bound.arg) if bound.op is Ops.CONST else 0
 
 
-def _adjacent_pairs(nodes: Iterable[UOp], lists: list[tuple[UOp, ...]]) -> list[tuple[UOp, UOp]]:
-    """Pairs (outer, inner) of loops of one kind that stand side by side in every list with either of them."""
+def _adjacent_pairs(
+    nodes: Iterable[UOp], lists: list[tuple[UOp, ...]]
+) -> list[tuple[UOp, UOp]]:
+    """Pairs (outer, inner) of loops of one kind that stand side by side wherever they stand."""
     scanned = {node.src[1] for node in nodes if node.op is Ops.SCAN}
     holders: dict[UOp, int] = {}
     together: dict[tuple[UOp, UOp], int] = {}
@@ -99,7 +106,10 @@ def _is_sum(node: UOp) -> bool:
 
 
 def _linear_form(root: UOp) -> Coefficients:
-    """The factor of each loop in `root`; what is no sum of multiples of loops counts as a constant."""
+    """The factor of each loop in `root`.
+
+    What is no sum of multiples of loops counts as a constant.
+    """
     form: Coefficients = {}
     stack = [(root, 1)]
     while stack:
@@ -112,5 +122,3 @@ def _linear_form(root: UOp) -> Coefficients:
             else:
                 stack.append((node.src[0], factor * int(node.src[1].arg)))
     return form
-
-

@@ -13,9 +13,11 @@ class Schedule:
 
     Attributes:
         linear: LINEAR of CALLs in execution order.
-        becomes: each requested value, and each CONTIGUOUS, COPY and AFTER that was realised on the way and that no
-            later write of the schedule overwrites, to movement ops over the BUFFER that holds it afterwards.
-        snapshots: each pinned version that the schedule overwrites, to where its old value was copied.
+        becomes: each requested value, and each CONTIGUOUS, COPY and AFTER that was realised on the
+            way and that no later write of the schedule overwrites, to movement ops over the BUFFER
+            that holds it afterwards.
+        snapshots: each pinned version that the schedule overwrites, to where its old value was
+            copied.
     """
 
     linear: UOp

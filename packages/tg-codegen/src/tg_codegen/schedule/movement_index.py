@@ -1,5 +1,7 @@
-"""What a movement op does to an index: from the index of an element of its result to the index of the element
-of its source, and for PAD and UNSKEW the condition under which there is one.
+"""What a movement op does to an index.
+
+From the index of an element of its result to the index of the element of its source, and for PAD
+and UNSKEW the condition under which there is one.
 
 Pure index arithmetic; nothing here knows kernels or buffers.
 """
@@ -21,7 +23,7 @@ ZERO = as_index(0)
 
 
 def push_index(node: UOp, index: Index) -> tuple[Index, UOp | None]:
-    """The index into `node.src[0]` of element `index` of the movement op `node`, and when it exists.
+    """The index into `node.src[0]` of element `index` of a movement op, and when it exists.
 
     The condition is None where it always does; where it is false the element is 0.
     """
@@ -145,7 +147,7 @@ def _matching_group(
     in_axes: Sequence[int],
     given: int,
 ) -> tuple[int, int]:
-    """The ends of the shortest runs of axes, from `taken` and `given` on, with the same number of elements."""
+    """The ends of the shortest runs of axes from here on with the same number of elements."""
     out_end = taken + 1
     in_end = given + 1
     left: Extent = out_axes[taken][1]
@@ -175,7 +177,7 @@ def _matching_group(
 def _unflatten(
     flat: UOp, axes: Sequence[int], source: Sequence[Extent], moved: list[UOp]
 ) -> None:
-    """Writes the coordinates of the row-major position `flat` in `axes` of `source` into `moved`."""
+    """Writes the coordinates of position `flat` in `axes` of `source` into `moved`."""
     rest = flat
     for axis in reversed(axes[1:]):
         moved[axis] = simplify(rest % source[axis])
@@ -184,7 +186,10 @@ def _unflatten(
 
 
 def wrapped_position(position: UOp, extent: UOp) -> tuple[UOp, UOp]:
-    """A position read from a tensor of ints: wrapped once where negative, and whether it lies in `extent`."""
+    """A position read from a tensor of ints.
+
+    Wrapped once where negative, and whether it lies in `extent`.
+    """
     at = position.cast(dtypes.index)
     if position.dtype is dtypes.uint64:
         # the upper half has no place in a signed 64 bit index, so it is compared as it is
@@ -196,4 +201,8 @@ def wrapped_position(position: UOp, extent: UOp) -> tuple[UOp, UOp]:
 
 def loop_is_empty(position: UOp) -> bool:
     """Whether `position` counts a loop of no iterations."""
-    return position.op is Ops.RANGE and position.src[0].op is Ops.CONST and position.src[0].arg <= 0
+    return (
+        position.op is Ops.RANGE
+        and position.src[0].op is Ops.CONST
+        and position.src[0].arg <= 0
+    )

@@ -1,7 +1,8 @@
 """Schedules made before, for graphs that differ only in which buffers and variable values they use.
 
-A loop that builds the same graph again and again is scheduled once. A kept schedule holds no buffer of the program:
-its BUFFERs and BINDs are numbered, and an answer is made by putting in those of the graph at hand.
+A loop that builds the same graph again and again is scheduled once. A kept schedule holds no buffer
+of the program: its BUFFERs and BINDs are numbered, and an answer is made by putting in those of the
+graph at hand.
 """
 
 from __future__ import annotations
@@ -48,7 +49,10 @@ class Description:
 
 @dataclass(frozen=True, slots=True)
 class _Template:
-    """A schedule over numbered BUFFERs and BINDs; values are named by their place in the description."""
+    """A schedule over numbered BUFFERs and BINDs.
+
+    Values are named by their place in the description.
+    """
 
     linear: UOp
     becomes: tuple[tuple[int, UOp], ...]
@@ -166,7 +170,9 @@ def _template_of(schedule: Schedule, description: Description) -> _Template:
         arg: BufferArg = buffer.arg
         oldest = description.buffers[arg.id][1] if arg.id in description.buffers else 0
         number = ids.setdefault(arg.id, _FRESH - len(ids))
-        mapping[buffer] = buffer.replace(arg=replace(arg, id=number, version=arg.version - oldest))
+        mapping[buffer] = buffer.replace(
+            arg=replace(arg, id=number, version=arg.version - oldest)
+        )
     linear, *views = _substituted(roots, mapping)
     places = [description.places[node] for node in (*schedule.becomes, *schedule.snapshots)]
     results = tuple(zip(places, views, strict=True))
@@ -200,7 +206,10 @@ def _instantiated(template: _Template, description: Description) -> Schedule:
         new_arg = BufferArg(found[0], arg.size, arg.device, arg.version + found[1])
         mapping[buffer] = buffer.replace(arg=new_arg)
     linear, *views = _substituted(roots, mapping)
-    named = [(description.nodes[place], view) for (place, _), view in zip(results, views, strict=True)]
+    named = [
+        (description.nodes[place], view)
+        for (place, _), view in zip(results, views, strict=True)
+    ]
     count = len(template.becomes)
     return Schedule(linear, dict(named[:count]), dict(named[count:]))
 

@@ -1,4 +1,4 @@
-"""Splits a long reduction with few results into two, so that the parts of the first run side by side.
+"""Splits a long reduction with few results in two, so that parts of it run side by side.
 
 A sum of 16 million elements becomes 256 sums of 65,536 and one of 256. Reductions may be reordered
 (docs: semantics, accumulation), so this is exact where the combine is.

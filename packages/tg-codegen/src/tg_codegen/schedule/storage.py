@@ -1,7 +1,9 @@
-"""Which BUFFER holds which value: fresh buffers of realised values, and the versions that writes make.
+"""Which BUFFER holds which value.
 
-Every BUFFER node stands for one version of one buffer. A write makes the next version in place; where two
-writes start from the same version, the second works on a copy.
+Fresh buffers of realised values, and the versions that writes make.
+
+Every BUFFER node stands for one version of one buffer. A write makes the next version in place;
+where two writes start from the same version, the second works on a copy.
 """
 
 from __future__ import annotations
@@ -34,9 +36,11 @@ class Storage:
     Attributes:
         default_device: where values go whose graph names no device.
         buffers: realised node, or version -> the BUFFER version that holds it.
-        layouts: AFTER -> the node under the chain of writes, whose shape says how elements are laid out.
+        layouts: AFTER -> the node under the chain of writes, whose shape says how elements are laid
+            out.
         copies: AFTER -> the BUFFER version that its storage must be copied from first.
-        reads_copied: AFTERs whose values read the overwritten version as a whole, so that it is copied first.
+        reads_copied: AFTERs whose values read the overwritten version as a whole, so that it is
+            copied first.
     """
 
     default_device: Device | None
@@ -55,8 +59,8 @@ class Storage:
         device = node.device or self.default_device
         if device is None:
             raise ScheduleError(
-                f"{node.op.name} of shape {node.shape} is made of constants only, so that no device is named; "
-                "wrap it in COPY(value, device)"
+                f"{node.op.name} of shape {node.shape} is made of constants only, "
+                "so that no device is named; wrap it in COPY(value, device)"
             )
         return device
 
@@ -67,7 +71,8 @@ class Storage:
             return known
         if node.dtype.scalar() is dtypes.index:
             raise ScheduleError(
-                f"{node.op.name} has dtype index, which has no size in memory; cast it to an int dtype"
+                f"{node.op.name} has dtype index, which has no size in memory; "
+                "cast it to an int dtype"
             )
         buffer = UOp.new_buffer(self.device_of(node), upper_size(node.shape), node.dtype)
         self.buffers[node] = buffer
@@ -97,11 +102,15 @@ class Storage:
         return base if base.op is Ops.BUFFER else self.buffers[base]
 
     def address(self, node: UOp, index: Index) -> tuple[UOp, UOp | None]:
-        """The position in its buffer of element `index` of `node`, stored itself or movement ops over a version."""
+        """The position in its buffer of element `index` of `node`, and its mask.
+
+        `node` is stored itself, or is movement ops over a version.
+        """
         mask: UOp | None = None
         if node in self.buffers and node.op is not Ops.AFTER:
             return flatten(index, node.shape), None
-        # below the first node the movement ops say how a version lies in its buffer, stored elsewhere or not
+        # below the first node the movement ops say how a version lies in its buffer, stored
+        # elsewhere or not
         while True:
             if node.op is Ops.AFTER:
                 node = self.layouts[node]
@@ -115,7 +124,10 @@ class Storage:
                 return flatten(index, node.shape), mask
 
     def target_address(self, target: UOp, index: Index) -> tuple[UOp, UOp | None]:
-        """Like `address`, for a write: movement ops are followed even where their value was also stored."""
+        """Like `address`, for a write.
+
+        Movement ops are followed even where their value was also stored.
+        """
         mask: UOp | None = None
         while target.op in GroupOp.Movement:
             index, valid = push_index(target, index)
@@ -129,7 +141,7 @@ class Storage:
         return (buffer.arg.id, buffer.arg.version + 1) in self._taken
 
     def in_layout_of(self, version: UOp, buffer: UOp) -> UOp:
-        """`version` read from `buffer`, which holds the same elements as the version's own buffer."""
+        """`version` read from `buffer`, which holds what the version's own buffer does."""
         layout = self.layouts.get(version, version)
         if layout.op is Ops.BUFFER:
             return buffer

@@ -1,5 +1,7 @@
-"""Decides, leaves up, what gets a buffer of its own, apart from what fusion adds later: what was asked for, what is
-written to, what the limits of a kernel demand, and what a write would overwrite too early.
+"""Decides, leaves up, what gets a buffer of its own, apart from what fusion adds later.
+
+What was asked for, what is written to, what the limits of a kernel demand, and what a write would
+overwrite too early.
 """
 
 from __future__ import annotations
@@ -27,7 +29,10 @@ from tg_codegen.schedule.writes import store_values_first
 def decide_storage(
     requested: Sequence[UOp], order: Sequence[UOp]
 ) -> tuple[Storage, FactsWalk, set[UOp]]:
-    """Storage for all that must be stored: what is asked for, what is written, what limits and writes demand."""
+    """Storage for all that must be stored.
+
+    What is asked for, what is written, what limits and writes demand.
+    """
     storage = Storage(_some_device(order))
     targets = {_realise_target(value) for value in requested}
     consumers = _count_consumers(order)

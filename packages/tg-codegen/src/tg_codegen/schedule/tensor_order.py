@@ -1,6 +1,7 @@
 """The tensor graph as the scheduler walks it: which sources of a node are values that it reads.
 
-DETACH and REALIZED are transparent, the history of REALIZED is never looked at, symbolic sizes are not values.
+DETACH and REALIZED are transparent, the history of REALIZED is never looked at, symbolic sizes are
+not values.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ def value_sources(node: UOp) -> tuple[UOp, ...]:
 
 
 def tensor_order(roots: Iterable[UOp]) -> list[UOp]:
-    """Every node that `roots` read, sources before users, in an order that only the graph decides."""
+    """Every node that `roots` read, sources first, in an order that only the graph decides."""
     return order_by(roots, value_sources)
 
 
@@ -72,7 +73,10 @@ def addressing_base(node: UOp) -> UOp:
 
 
 def rebase(view: UOp, base: UOp, new_base: UOp) -> UOp:
-    """`view`, movement ops over `base`, over `new_base` instead; the transparent nodes are left out."""
+    """`view`, movement ops over `base`, over `new_base` instead.
+
+    The transparent nodes are left out.
+    """
     chain: list[UOp] = []
     node = view
     while node is not base:
@@ -86,5 +90,8 @@ def rebase(view: UOp, base: UOp, new_base: UOp) -> UOp:
 
 
 def is_transfer(node: UOp) -> bool:
-    """Whether a COPY moves bytes between devices; of a value that no device holds it only says where to compute."""
+    """Whether a COPY moves bytes between devices.
+
+    Of a value that no device holds it only says where to compute.
+    """
     return node.op is Ops.COPY and node.src[0].device is not None

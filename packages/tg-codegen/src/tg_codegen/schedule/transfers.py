@@ -1,4 +1,7 @@
-"""COPY between devices: whole runs of bytes, from a buffer of one device to a fresh buffer of another."""
+"""COPY between devices.
+
+Whole runs of bytes, from a buffer of one device to a fresh buffer of another.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ from tg_codegen.schedule.tensor_order import ADDRESSING, TRANSPARENT
 
 
 def transfer_call(node: UOp, storage: Storage) -> Kernel:
+    """The CALL of a COPY whose source is a run of a BUFFER, as a step to be ordered."""
     source = node.src[0]
     part = contiguous_part(source, storage)
     if part is None:
@@ -26,7 +30,10 @@ def transfer_call(node: UOp, storage: Storage) -> Kernel:
 
 
 def contiguous_part(value: UOp, storage: Storage) -> tuple[UOp, int, int] | None:
-    """The run `[begin, end)` of a BUFFER that holds exactly the elements of `value` in order; None if there is none."""
+    """The run `[begin, end)` of a BUFFER that holds exactly the elements of `value` in order.
+
+    None if there is none.
+    """
     node = value
     begin = 0
     length = 0
@@ -56,7 +63,10 @@ def contiguous_part(value: UOp, storage: Storage) -> tuple[UOp, int, int] | None
 
 
 def _leading_run(node: UOp) -> tuple[int, int] | None:
-    """Begin and length of the run of elements that a SHRINK keeps; None where it keeps no single run."""
+    """Begin and length of the run of elements that a SHRINK keeps.
+
+    None where it keeps no single run.
+    """
     source = node.src[0].shape
     if any(not isinstance(extent, int) for extent in (*source, *node.shape)):
         return None

@@ -1,5 +1,7 @@
-"""When a write may take place while its value is computed: only if what it reads of the overwritten buffer is
-the very element that it writes. Otherwise the value is realised first, or only the reductions in it.
+"""When a write may take place while its value is computed.
+
+Only if what it reads of the overwritten buffer is the very element that it writes. Otherwise the
+value is realised first, or only the reductions in it.
 """
 
 from __future__ import annotations
@@ -19,10 +21,12 @@ from tg_codegen.schedule.tensor_order import (
 
 
 def store_values_first(after: UOp, storage: Storage, facts: FactsWalk) -> None:
-    """Gives storage to whatever the writes of `after` would read too late, or marks `after` for a copy."""
+    """Stores whatever the writes of `after` would read too late, or marks it for a copy."""
     for value in _values_read_too_late(after, storage, facts):
         node = strip_transparent(value)
-        is_version = node.op is Ops.BUFFER or (node in storage.buffers and node.op not in ADDRESSING)
+        is_version = node.op is Ops.BUFFER or (
+            node in storage.buffers and node.op not in ADDRESSING
+        )
         if is_version:
             storage.reads_copied[after] = None
         else:
@@ -30,7 +34,7 @@ def store_values_first(after: UOp, storage: Storage, facts: FactsWalk) -> None:
 
 
 def _values_read_too_late(after: UOp, storage: Storage, facts: FactsWalk) -> list[UOp]:
-    """The values and index tensors of the writes of `after` that must be stored before the first write."""
+    """The values and index tensors of `after` that must be stored before its first write."""
     buffer = storage.buffers[after]
     found: list[UOp] = []
     for number, store in enumerate(after.src[1:]):
@@ -62,9 +66,10 @@ def _index_tensors(target: UOp) -> list[UOp]:
 def _read_beside_its_element(
     store: UOp, buffer_id: int, storage: Storage, facts: FactsWalk
 ) -> list[UOp]:
-    """What to store first, so that the rest reads the target's buffer only at the element that is written.
+    """What to store first.
 
-    Nothing where elementwise ops read just that; the reductions where they alone read more; else the value.
+    Nothing where elementwise ops read just that; the reductions where they alone read more; else
+    the value.
     """
     target, value = store.src
     index = _plain_index(target)
