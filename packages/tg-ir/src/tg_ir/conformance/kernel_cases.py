@@ -189,6 +189,33 @@ def gather_case(lanes: int, index_dtype: DType) -> KernelCase:
     return KernelCase(name, linear(store.end(counter)), (dtype, dtype, index_dtype))
 
 
+def spread_case(dtype: DType, lanes: int, stride: int, mask: str) -> KernelCase:
+    """Lanes at `base + stride * lane`, read from one buffer and written to another.
+
+    `mask`: "none", "lanes" (the last quarter of the lanes is off), "value" (lanes below 0 are off),
+    or "all" (every second row is off).
+    """
+    result, source = param(0, dtype), param(1, dtype)
+    counter = loop(COUNT // (lanes * stride))
+    steps = UOp(Ops.LANES, _INT64.vec(lanes)).alu(Ops.MUL, UOp.const(_INT64.vec(lanes), stride))
+    base = counter.alu(Ops.MUL, number(lanes * stride)).broadcast(lanes)
+    position = base.alu(Ops.ADD, steps)
+    other = UOp.const(dtype.vec(lanes), 1)
+    taking_part: UOp | None = None
+    if mask == "lanes":
+        taking_part = steps.alu(Ops.CMPLT, UOp.const(steps.dtype, stride * lanes * 3 // 4))
+    elif mask == "value":
+        key = param(2, dtypes.int32).index(counter.alu(Ops.MUL, number(lanes)))
+        key_lanes = key.load(dtype=dtypes.int32.vec(lanes))
+        taking_part = UOp.const(key_lanes.dtype, 0).alu(Ops.CMPLT, key_lanes)
+    elif mask == "all":
+        taking_part = counter.alu(Ops.CMOD, number(2)).alu(Ops.CMPNE, number(1))
+    value = source.index(position, taking_part).load(other)
+    store = result.index(position, taking_part).store(value)
+    name = f"{lanes} lanes of {dtype.name} at a distance of {stride}, mask: {mask}"
+    return KernelCase(name, linear(store.end(counter)), (dtype, dtype, dtypes.int32))
+
+
 def scatter_case(lanes: int) -> KernelCase:
     """The elements of a row stored in reverse."""
     dtype = dtypes.int32

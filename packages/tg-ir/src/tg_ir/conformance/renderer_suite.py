@@ -23,6 +23,7 @@ from tg_ir.conformance.kernel_cases import (
     sample_values,
     scatter_case,
     scratch_case,
+    spread_case,
     thread_case,
 )
 from tg_ir.conformance.suite import ConformanceSuite, check, refuses
@@ -208,6 +209,19 @@ class RendererSuite(ConformanceSuite):
         for index_dtype in (dtypes.int64, dtypes.int32, dtypes.uint8):
             self.run_cases(gather_case(lanes, index_dtype) for lanes in self.lane_counts())
         self.run_cases(scatter_case(lanes) for lanes in self.lane_counts() if lanes > 1)
+
+    def test_lanes_at_a_distance(self) -> None:
+        """Strided rows of every width of element, with each kind of mask; gaps stay untouched."""
+        widths = (dtypes.bool, dtypes.float16, dtypes.int32, dtypes.float64)
+        taken = self.renderer().capabilities.dtypes
+        self.run_cases(
+            spread_case(dtype, lanes, stride, mask)
+            for dtype in widths
+            for lanes in self.lane_counts()[1::2]
+            for stride in (1, 2, 3)
+            for mask in ("none", "lanes", "value", "all")
+            if dtype in taken
+        )
 
     def test_conditions_and_integer_arguments(self) -> None:
         """IF inside a loop whose extent is an argument."""

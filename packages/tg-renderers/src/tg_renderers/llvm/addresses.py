@@ -12,6 +12,7 @@ from tg_ir.dtype import dtypes
 from tg_ir.graph import Ops, UOp
 
 from tg_renderers.llvm.function_text import FunctionText, Operand
+from tg_renderers.llvm.lane_constants import LaneConstants
 from tg_renderers.llvm.registers import buffer_of
 from tg_renderers.llvm.types import is_unsigned, memory_type, value_type, vector_of
 
@@ -40,23 +41,36 @@ def split_offset(index: UOp) -> tuple[UOp | None, int]:
     return index, offset
 
 
-def find_needed(kernel: Sequence[UOp]) -> frozenset[UOp]:
+def find_needed(kernel: Sequence[UOp], constants: LaneConstants) -> frozenset[UOp]:
     """The nodes whose value some effect needs, once constants have moved out of indices."""
     needed: set[UOp] = set()
     for node in reversed(kernel):
         if node.op in _ALWAYS_NEEDED or node in needed:
-            needed.update(_needed_sources(node))
+            needed.update(_needed_sources(node, constants))
             needed.add(node)
     return frozenset(needed)
 
 
-def _needed_sources(node: UOp) -> Iterable[UOp]:
+def _needed_sources(node: UOp, constants: LaneConstants) -> Iterable[UOp]:
+    if constants.of(node) is not None:
+        return ()
     if node.op not in (Ops.LOAD, Ops.STORE):
         return node.src
     index = node.src[0]
-    rest, _ = split_offset(index.src[1])
-    base = () if rest is None else (rest,)
-    return (buffer_of(index), *base, *index.src[2:], *node.src[1:])
+    position = index.src[1]
+    return (buffer_of(index), *index.src[2:], *node.src[1:], *_position_parts(position, constants))
+
+
+def _position_parts(position: UOp, constants: LaneConstants) -> Iterable[UOp]:
+    """What addresses are made from: the base of a row, and for a gather the vector itself."""
+    if position.dtype.count == 1:
+        rest, _ = split_offset(position)
+        return () if rest is None else (rest,)
+    spread = constants.spread(position)
+    if spread is None or spread.base is None:
+        return (position,)
+    rest, _ = split_offset(spread.base)
+    return (position,) if rest is None else (rest, position)
 
 
 class Addresses:
@@ -83,8 +97,14 @@ class Addresses:
 
     def pointer(self, index: UOp) -> Operand:
         """The address of the element that an INDEX with a scalar position means."""
-        buffer = buffer_of(index)
-        rest, offset = split_offset(index.src[1])
+        return self.pointer_at(buffer_of(index), index.src[1], 0)
+
+    def pointer_at(self, buffer: UOp, position: UOp | None, offset: int) -> Operand:
+        """The address of element `position + offset`; `position` None stands for 0."""
+        rest = None
+        if position is not None:
+            rest, more = split_offset(position)
+            offset += more
         base = self._operand(buffer) if rest is None else self._shared_pointer(buffer, rest)
         if offset == 0:
             return base

@@ -13,6 +13,7 @@ from tg_renderers.llvm.addresses import Addresses, find_needed
 from tg_renderers.llvm.arithmetic import reduce_lanes, render_alu
 from tg_renderers.llvm.casts import bitcast, cast
 from tg_renderers.llvm.function_text import FunctionText, Operand
+from tg_renderers.llvm.lane_constants import LaneConstants
 from tg_renderers.llvm.memory import MemoryAccess
 from tg_renderers.llvm.registers import (
     Slot,
@@ -23,6 +24,7 @@ from tg_renderers.llvm.registers import (
     slot_of,
 )
 from tg_renderers.llvm.types import (
+    constant_lanes,
     literal,
     memory_type,
     splat,
@@ -77,7 +79,10 @@ class KernelText:
         self._text = FunctionText()
         self._values: dict[UOp, Operand] = {}
         self._addresses = Addresses(self._text, self._operand)
-        self._memory = MemoryAccess(self._text, self._operand, self._addresses)
+        self._constants = LaneConstants(kernel)
+        self._memory = MemoryAccess(
+            self._text, self._operand, self._addresses, self._constants
+        )
         self._register_buffers = find_register_buffers(kernel)
         self._registers: dict[Slot, Operand] = {}
         try:
@@ -91,7 +96,7 @@ class KernelText:
             node: number
             for number, node in enumerate(n for n in kernel if n.op is Ops.DEFINE_VAR)
         }
-        needed = find_needed(kernel)
+        needed = find_needed(kernel, self._constants)
         for node in kernel:
             if node in needed:
                 self._render(node)
@@ -103,6 +108,10 @@ class KernelText:
     def _render(self, node: UOp) -> None:
         if node.dtype.count > 1:
             self._text.note_vector(node.dtype.count * node.dtype.bits)
+        known = self._constants.of(node)
+        if known is not None:
+            self._values[node] = constant_lanes(node.dtype, known)
+            return
         if node.op in GroupOp.ALU:
             values = [self._operand(source) for source in node.src]
             self._keep(node, render_alu(self._text, node, values))

@@ -99,6 +99,14 @@ def vector_literal(dtype: DType, lanes: Sequence[str]) -> str:
     return f"<{', '.join(f'{scalar} {lane}' for lane in lanes)}>"
 
 
+def constant_lanes(dtype: DType, values: Sequence[Scalar]) -> str:
+    """A vector constant from the Python values of its lanes."""
+    lanes = [scalar_literal(dtype.scalar(), value) for value in values]
+    if all(lane == lanes[0] for lane in lanes):
+        return splat(dtype, lanes[0])
+    return vector_literal(dtype, lanes)
+
+
 def zero(dtype: DType) -> str:
     """The constant 0 (false) of `dtype`."""
     return "zeroinitializer" if dtype.count > 1 else scalar_literal(dtype, 0)
