@@ -246,6 +246,11 @@ def _convert_scan(node: UOp, builder: _Builder) -> None:
     loop = builder.new[node.src[-1]]
     inside = builder.tree.of_range[loop]
     outside = inside.around
+    if any(deeper(inside, builder.block_of[v]) is not inside for v in values):
+        raise LoweringError(
+            f"a SCAN along axis {loop.arg.axis} is of values that depend on loops inside of it; "
+            "make the scanned loop the innermost"
+        )
     registers = [builder.new_register(v.dtype) for v in values]
     for register, start in zip(registers, combine.init, strict=True):
         constant = builder.constant(register.dtype, start)

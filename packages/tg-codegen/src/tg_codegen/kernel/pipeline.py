@@ -24,6 +24,7 @@ from tg_codegen.kernel.decompose import decompose
 from tg_codegen.kernel.linearize import linearize
 from tg_codegen.kernel.lower_index_dtype import lower_index_dtype
 from tg_codegen.kernel.lower_stage import lower_stage
+from tg_codegen.kernel.order_scans import order_scans
 from tg_codegen.kernel.separate_loops import separate_loops
 from tg_codegen.kernel.simplify_guards import simplify_guards
 from tg_codegen.kernel.unroll import unroll
@@ -106,6 +107,8 @@ KERNEL_PASSES: Pipeline[LoweringContext] = Pipeline(
         # after unrolling, when constants have folded most divisions away
         Pass("decompose", _decompose, "", "only ops that the target has"),
         Pass("lower_index_dtype", _lower_index_dtype, "", "no index dtype"),
+        # before loops are told apart, whose order it changes
+        Pass("order_scans", lambda sink, _: order_scans(sink), "", "scanned loops are innermost"),
         # last: no pass after it may make two loops of one
         Pass("separate_loops", lambda sink, _: separate_loops(sink), "no STAGE", "a loop a range"),
     ),
