@@ -1,0 +1,126 @@
+"""Loads and stores of lanes at known distances: one masked row and a shuffle, not lane by lane.
+
+The gaps of the row are masked off, so no element is touched that the kernel does not name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tg_ir.dtype import dtypes
+
+from tg_renderers.llvm.function_text import FunctionText, Operand
+from tg_renderers.llvm.lane_constants import Row
+from tg_renderers.llvm.types import literal, scalar_literal, suffix, vector_literal, vector_of
+
+
+@dataclass(frozen=True)
+class LaneMask:
+    """Which lanes take part: lanes known here (`known`), else a value of `<n x i1>` or `i1`.
+
+    Attributes:
+        known: one bool a lane; None where only `value` says it.
+        value: the operand; "" where `known` says it.
+        uniform: `value` is an `i1` for all lanes.
+    """
+
+    known: tuple[bool, ...] | None
+    value: Operand = ""
+    uniform: bool = False
+
+
+def load_row(
+    text: FunctionText, row: Row, pointer: Operand, scalar: str, align: int, mask: LaneMask
+) -> Operand:
+    """The lanes of a row as a vector; a lane that is masked off may hold anything.
+
+    Args:
+        text: the function under construction.
+        row: where the lanes stand.
+        pointer: address of the row's first element.
+        scalar: LLVM type of an element.
+        align: of an element, in bytes.
+        mask: which lanes are loaded.
+    """
+    kind = vector_of(scalar, row.width)
+    elements = _mask_of_elements(text, row, mask)
+    if elements is None:
+        loaded = text.emit(f"load {kind}, ptr {pointer}, align {align}")
+    else:
+        mask_kind = vector_of("i1", row.width)
+        arguments = [
+            ("ptr", pointer),
+            ("i32", str(align)),
+            (mask_kind, elements),
+            (kind, "zeroinitializer"),
+        ]
+        loaded = text.call(f"llvm.masked.load.{suffix(kind)}.p0", kind, arguments)
+    return loaded if row.is_plain else _shuffle(text, kind, loaded, row.positions)
+
+
+def store_row(
+    text: FunctionText,
+    row: Row,
+    pointer: Operand,
+    scalar: str,
+    align: int,
+    value: Operand,
+    mask: LaneMask,
+) -> None:
+    """Store the lanes of `value` to a row without repeats; arguments as of `load_row`."""
+    kind = vector_of(scalar, row.width)
+    if not row.is_plain:
+        lanes = vector_of(scalar, len(row.positions))
+        value = _shuffle(text, lanes, value, row.lane_of_element())
+    elements = _mask_of_elements(text, row, mask)
+    if elements is None:
+        text.effect(f"store {kind} {value}, ptr {pointer}, align {align}")
+        return
+    arguments = [
+        (kind, value),
+        ("ptr", pointer),
+        ("i32", str(align)),
+        (vector_of("i1", row.width), elements),
+    ]
+    text.call(f"llvm.masked.store.{suffix(kind)}.p0", "void", arguments)
+
+
+def _mask_of_elements(text: FunctionText, row: Row, mask: LaneMask) -> Operand | None:
+    """The mask of the elements of a row; None where all take part."""
+    lane_of_element = row.lane_of_element()
+    if mask.known is not None:
+        wanted = {p for p, known in zip(row.positions, mask.known, strict=True) if known}
+        return _constant_mask([position in wanted for position in range(row.width)])
+    kind = vector_of("i1", row.width)
+    if mask.uniform:
+        no_gaps = _constant_mask([lane is not None for lane in lane_of_element])
+        inside = no_gaps or literal(dtypes.bool.vec(row.width), True)
+        return text.emit(
+            f"select i1 {mask.value}, {kind} {inside}, {kind} zeroinitializer"
+        )
+    if row.is_plain:
+        return mask.value
+    lanes = len(row.positions)
+    source = vector_of("i1", lanes)
+    # lanes from the second operand, which is all false, for the gaps
+    picked = [lanes if lane is None else lane for lane in lane_of_element]
+    chosen = ", ".join(f"i32 {lane}" for lane in picked)
+    order = f"<{row.width} x i32> <{chosen}>"
+    return text.emit(
+        f"shufflevector {source} {mask.value}, {source} zeroinitializer, {order}"
+    )
+
+
+def _constant_mask(elements: Sequence[bool]) -> Operand | None:
+    if all(elements):
+        return None
+    lanes = [scalar_literal(dtypes.bool, element) for element in elements]
+    return vector_literal(dtypes.bool.vec(len(lanes)), lanes)
+
+
+def _shuffle(text: FunctionText, kind: str, value: Operand, order: Sequence[int | None]) -> Operand:
+    lanes = ", ".join("i32 poison" if lane is None else f"i32 {lane}" for lane in order)
+    return text.emit(
+        f"shufflevector {kind} {value}, {kind} poison, <{len(order)} x i32> <{lanes}>"
+    )
