@@ -100,15 +100,12 @@ def _new_values(schedule: Schedule, live: Sequence[ValueHolder]) -> _Changes:
     # a snapshot stands for contents that the schedule overwrites, so it goes before the result
     plain = {**schedule.becomes, **schedule.snapshots}
     touched = [node for node in value_order((h.uop for h in live), plain) if node in plain]
-    histories = Histories(live)
-    mapping: dict[UOp, UOp] = {}
+    mapping = {node: plain[node] for node in touched}
+    histories = Histories(live, dict(mapping))
     for node in touched:
-        history = histories.of(node) if dtypes.is_float(node.dtype) else None
-        view = plain[node]
-        if history is None or node.op is Ops.BUFFER:
-            mapping[node] = view
-        else:
-            mapping[node] = UOp(Ops.REALIZED, node.dtype, (view, history))
+        history = histories.of(node)
+        if history is not None:
+            mapping[node] = UOp(Ops.REALIZED, node.dtype, (plain[node], history))
     new = replaced_values((holder.uop for holder in live), mapping)
     moves = [(holder, new[holder.uop]) for holder in live if holder.uop in new]
     return _Changes(moves, [plain[node] for node in touched])

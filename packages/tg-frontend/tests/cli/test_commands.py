@@ -108,5 +108,6 @@ def test_unknown_command_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_it_is_installed_as_a_script() -> None:
     command = "import sys; from tg_frontend.cli import main; sys.exit(main(['--version']))"
-    output = subprocess.run([sys.executable, "-c", command], capture_output=True, text=True, check=True)
+    process = [sys.executable, "-c", command]
+    output = subprocess.run(process, capture_output=True, text=True, check=True)
     assert "tg-frontend" in output.stdout

@@ -1,4 +1,4 @@
-"""What TinyJit refuses: calls that do not fit the captured program, functions that cannot be captured."""
+"""What TinyJit refuses: calls that do not fit the capture, functions that cannot be captured."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_refused_call_changes_nothing() -> None:
 def test_other_python_value_is_refused() -> None:
     step = captured(lambda x, n: x + n, Tensor.ones(2), 3)
     step(Tensor.ones(2), 3)
-    with pytest.raises(JitError, match=r"argument 1: expected 3, .*got 4; Python values are frozen"):
+    with pytest.raises(JitError, match=r"argument 1: expected 3, .*got 4; Python values are"):
         step(Tensor.ones(2), 4)
 
 

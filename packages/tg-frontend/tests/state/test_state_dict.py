@@ -76,7 +76,7 @@ def test_other_shape_is_named_and_nothing_is_loaded() -> None:
     model = nn.Linear(2, 3)
     before = model.weight.tolist()
     state = {"weight": Tensor.zeros(3, 2), "bias": Tensor.zeros(4)}
-    with pytest.raises(StateError, match=r"bias: the model has shape \(3,\), the state dict \(4,\)"):
+    with pytest.raises(StateError, match=r"bias: the model has shape \(3,\), .*dict \(4,\)"):
         load_state_dict(model, state)
     assert model.weight.tolist() == before
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from tg_ir.dtype import dtypes
 from tg_ir.graph import GroupOp, Ops, UOp, substitute, toposort
@@ -35,19 +35,22 @@ def register_gradient(name: str, function: CallGradient) -> None:
         raise GradientError(f"two functions are the gradient '{name}': {known!r} and {function!r}")
 
 
-def gradients(root: UOp, root_gradient: UOp, targets: Sequence[UOp]) -> list[UOp | None]:
+def gradients(
+    root: UOp, root_gradient: UOp, targets: Sequence[UOp], realized: Iterable[UOp] = ()
+) -> list[UOp | None]:
     """The gradient by each of `targets`, or None where `root` does not depend on it.
 
     Args:
         root: the value that is differentiated.
         root_gradient: the gradient by `root`, of its shape.
         targets: nodes of float dtype.
+        realized: REALIZED nodes whose values may be read rather than computed again.
 
     Raises:
         GradientError: the way leads through an op that has no rule.
     """
     plain = with_histories([root, *targets])
-    stored = {node.src[1]: node for node in plain if node.op is Ops.REALIZED}
+    stored = {node.src[1]: node for node in (*realized, *plain) if node.op is Ops.REALIZED}
     root, wanted = _inlined(plain[root]), [plain[target] for target in targets]
     order, reaching = _paths(root, set(wanted))
     found: dict[UOp, UOp] = {root: root_gradient} if root in reaching else {}

@@ -7,7 +7,7 @@ itself does not grow one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
 from tg_ir.dtype import dtypes
 from tg_ir.graph import GroupOp, Ops, UOp, toposort
@@ -59,56 +59,96 @@ def with_histories(roots: Iterable[UOp]) -> dict[UOp, UOp]:
 
 
 class Histories:
-    """Decides for the values of one graph whether their history is kept, and makes it.
+    """Decides for the values of one schedule whether their history is kept, and makes it.
 
     Args:
         holders: the tensors alive.
+        plain: what tensors alive read and the schedule computed -> where it is afterwards.
     """
 
-    def __init__(self, holders: Iterable[ValueHolder]) -> None:
-        """Note what gradients may be asked for.
-
-        The values of float tensors not excluded from them.
-        """
+    def __init__(self, holders: Sequence[ValueHolder], plain: Mapping[UOp, UOp]) -> None:
+        """Note what gradients may be asked for: the values of float tensors not excluded."""
         uops = [h.uop for h in holders if h._requires_grad is not False]
         self._targets = {uop for uop in uops if dtypes.is_float(uop.dtype)}
         canonical = with_histories(self._targets)
         self._targets |= {canonical[uop] for uop in self._targets}
+        self._holders = holders
+        self._plain = plain
+        self._known_by_others: set[UOp] | None = None
         self._leads: dict[UOp, bool] = {}
         self._new: dict[UOp, UOp] = {}
 
     def of(self, value: UOp) -> UOp | None:
-        """The history of `value`, or None where no gradient could go through it."""
+        """The history of `value`, or None where no gradient could go through or to it."""
+        if value.op is Ops.BUFFER or not dtypes.is_float(value.dtype):
+            return None
+        return self._as_history(value) if self._is_kept(value) else None
+
+    def _is_kept(self, value: UOp) -> bool:
         self._walk(value)
-        return self._new_node(value) if self._leads[value] else None
+        if self._leads[value]:
+            return True
+        # a tensor that histories know as this expression has to stay recognisable
+        return value in self._targets and value in self._in_older_histories()
+
+    def _in_older_histories(self) -> set[UOp]:
+        if self._known_by_others is None:
+            realized = [place_below_movement(holder.uop) for holder in self._holders]
+            histories = [node.src[1] for node in realized if node.op is Ops.REALIZED]
+            self._known_by_others = set(toposort(histories))
+        return self._known_by_others
 
     def _walk(self, value: UOp) -> None:
-        order: dict[UOp, None] = {}
         stack: list[tuple[UOp, bool]] = [(value, False)]
         while stack:
             node, done = stack.pop()
-            if node in self._leads or node in order:
+            if node in self._leads:
                 continue
+            sources = differentiable_sources(node)
             if done:
-                order[node] = None
                 self._leads[node] = any(
-                    self._leads[source] or source in self._targets
-                    for source in differentiable_sources(node)
+                    self._leads[source] or source in self._targets for source in sources
                 )
                 continue
             stack.append((node, True))
-            stack.extend((source, False) for source in differentiable_sources(node))
+            stack.extend((source, False) for source in sources)
 
-    def _new_node(self, value: UOp) -> UOp:
-        for node in toposort((value,), lambda n: n not in self._new and n.op is not Ops.REALIZED):
-            if node in self._new:
-                continue
-            if node.op is Ops.REALIZED:
-                self._walk(node)
-                history = node.src[1]
-                kept = self._leads[node] or history in self._targets
-                self._new[node] = history if kept else node.src[0]
-                continue
-            src = tuple([self._new[source] for source in node.src])
-            self._new[node] = node if src == node.src else UOp(node.op, node.dtype, src, node.arg)
+    def _as_history(self, value: UOp) -> UOp:
+        """The expression of `value` over what is still there."""
+        order = toposort((value,), lambda n: n not in self._new and n.op is not Ops.REALIZED)
+        for node in order:
+            if node not in self._new:
+                self._new[node] = self._rebuilt(node)
         return self._new[value]
+
+    def _rebuilt(self, node: UOp) -> UOp:
+        if node.op is Ops.REALIZED:
+            self._walk(node)
+            history = node.src[1]
+            return history if self._leads[node] or history in self._targets else node.src[0]
+        if node in self._plain and not (dtypes.is_float(node.dtype) and self._is_kept(node)):
+            return self._plain[node]
+        if node.op is Ops.AFTER and node not in self._plain:
+            written = _whole_value(node)
+            if written is not None:
+                # its buffer is a temporary of this schedule, so its contents are said by what was written
+                return self._new[written].reshape(node.shape)
+        src = tuple([self._new[source] for source in node.src])
+        return node if src == node.src else UOp(node.op, node.dtype, src, node.arg)
+
+
+def _whole_value(after: UOp) -> UOp | None:
+    """The value that one write, of all elements in order, gives an AFTER."""
+    if len(after.src) != 2 or after.src[1].arg is not None:
+        return None
+    target, value = after.src[1].src
+    while target.op is Ops.RESHAPE:
+        target = target.src[0]
+    return value if target is after.src[0] else None
+
+
+def place_below_movement(node: UOp) -> UOp:
+    """The node below movement; a REALIZED is one."""
+    while node.op in GroupOp.Movement:
+        node = node.src[0]
+    return node

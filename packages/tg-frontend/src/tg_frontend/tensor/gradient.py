@@ -11,6 +11,7 @@ from tg_ir.graph import UOp
 
 from tg_frontend.autograd import depends_on, gradients
 from tg_frontend.errors import GradientError
+from tg_frontend.live.history import place_below_movement
 from tg_frontend.live.registry import live_holders
 from tg_frontend.nodes.broadcasting import filled
 from tg_frontend.tensor.networks import Networks
@@ -47,7 +48,9 @@ class Gradient(Networks):
                     f"only float tensors have gradients, a target is {target.dtype.name}; "
                     "cast it to a float first"
                 )
-        found = gradients(self.uop, start, [target.uop for target in targets])
+        found = gradients(
+            self.uop, start, [target.uop for target in targets], _realized_nodes()
+        )
         results = []
         for number, (target, uop) in enumerate(zip(targets, found, strict=True)):
             if uop is None:
@@ -85,7 +88,9 @@ class Gradient(Networks):
         """
         start = self._start_of(gradient)
         wanted = self._tensors_with_gradient()
-        found = gradients(self.uop, start, [tensor.uop for tensor in wanted])
+        found = gradients(
+            self.uop, start, [tensor.uop for tensor in wanted], _realized_nodes()
+        )
         for tensor, uop in zip(wanted, found, strict=True):
             if uop is None:
                 continue
@@ -108,3 +113,7 @@ class Gradient(Networks):
                 "set it on the tensors whose grad is wanted"
             )
         return wanted
+
+
+def _realized_nodes() -> list[UOp]:
+    return [place_below_movement(holder.uop) for holder in live_holders()]

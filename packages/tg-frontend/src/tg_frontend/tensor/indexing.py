@@ -25,8 +25,8 @@ class Indexing(Windows):
         """The elements that ints, slices, None, Ellipsis, int and bool tensors choose, as in numpy.
 
         Ints and slices give a view: writing to it writes here. A bool tensor is counted at once,
-            since its result has as many elements as it is true. An int tensor may point outside:
-            that reads 0.
+        since its result has as many elements as it is true. An int tensor may point outside: that
+        reads 0.
 
         Raises:
             IndexOutOfRangeError: a Python int outside its axis, or more indices than axes.
@@ -35,17 +35,17 @@ class Indexing(Windows):
         return self._moved(parsed.select(self.uop))
 
     def _parsed_key(self, key: Any) -> ParsedKey:
+        given = key if isinstance(key, tuple) else (key,)
         items: list[Any] = []
         axis = 0
-        for item in key if isinstance(key, tuple) else (key,):
-            new_items = self._key_items(item, axis)
-            items += new_items
+        for number, item in enumerate(given):
             if item is Ellipsis:
-                given = key if isinstance(key, tuple) else (key,)
-                after = given[given.index(item) + 1 :] if given.count(item) == 1 else ()
-                axis = self.ndim - sum(self._axes_of_item(other) for other in after)
-            elif item is not None:
-                axis += len(new_items)
+                items.append(item)
+                axis = self.ndim - sum(self._axes_of_item(other) for other in given[number + 1 :])
+                continue
+            parts = self._key_items(item, axis)
+            items += parts
+            axis += len(parts) if item is not None else 0
         return parse_key(items, self.shape)
 
     def _axes_of_item(self, item: Any) -> int:
