@@ -169,7 +169,7 @@ def test_the_heuristic_lists_what_it_did() -> None:
         (Opt(V, (7,), 4), "no axis 7 in this kernel; there are 0, 1, 2"),
         (Opt(U, (2,), 4), "expected an axis of kind GLOBAL, this one is REDUCE"),
         (Opt(OptOps.THREAD, (2,)), "only a GLOBAL axis can be threaded"),
-        (Opt(OptOps.ORDER, None, ((5,),)), "no store has all of these axes"),
+        (Opt(OptOps.ORDER, None, ((5,),)), "no store and no reduction has all of these axes"),
     ],
 )
 def test_a_move_that_the_kernel_does_not_allow_says_why(opt: Opt, reason: str) -> None:

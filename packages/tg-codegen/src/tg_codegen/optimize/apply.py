@@ -101,21 +101,22 @@ def _check_one_vector_axis(sink: UOp, axis: UOp) -> None:
 
 
 def _order(sink: UOp, first: tuple[Axis, ...]) -> UOp:
-    """Reorders the loops of every END that has all of `first`."""
-    mapping: dict[UOp, UOp] = {}
-    for end in _ends(sink):
-        loops = {r.arg.axis: r for r in closed_ranges(end)}
-        if not all(axis in loops for axis in first):
-            continue
-        rest = [r for axis, r in loops.items() if axis not in first]
-        mapping[end] = end.src[0].end(*[loops[axis] for axis in first], *rest)
-    if not mapping:
-        raise OptError("no store has all of these axes")
-    return substitute((sink,), mapping)[0]
-
-
-def _ends(sink: UOp) -> list[UOp]:
-    return [n for n in toposort((sink,)) if n.op is Ops.END]
+    """Reorders the loops of every END and REDUCE that has all of `first`."""
+    new: dict[UOp, UOp] = {}
+    found = False
+    for node in toposort((sink,)):
+        src = tuple([new[s] for s in node.src])
+        if node.op in {Ops.END, Ops.REDUCE}:
+            loops = {r.arg.axis: r for r in closed_ranges(node)}
+            if all(axis in loops for axis in first):
+                found = True
+                ordered = [loops[axis] for axis in first]
+                ordered += [r for axis, r in loops.items() if axis not in first]
+                src = (*src[: len(src) - len(loops)], *[new[r] for r in ordered])
+        new[node] = node.with_sources(src)
+    if not found:
+        raise OptError("no store and no reduction has all of these axes")
+    return new[sink]
 
 
 def _thread(sink: UOp, path: Axis) -> UOp:

@@ -14,7 +14,7 @@ from tg_ir.graph.render_api import TargetCapabilities
 from tg_ir.graph.uop import UOp
 
 from tg_codegen.loops import closed_ranges
-from tg_codegen.optimize.access import body_loads, has_mask, output_axes, stride
+from tg_codegen.optimize.access import body_loads, has_mask, loads_of, output_axes, stride
 from tg_codegen.optimize.opt import Opt, OptOps
 from tg_codegen.optimize.products import Product
 from tg_codegen.optimize.split_range import extent
@@ -22,6 +22,8 @@ from tg_codegen.optimize.split_range import extent
 _MAX_ROWS = 14
 _THREAD_WORK = 1 << 18
 _FAR_APART = 256
+_WINDOW = 8
+_PAGE = 1024
 _L1_SHARE = 32 << 10
 _BLOCKS_A_THREAD = 8
 
@@ -225,9 +227,10 @@ def _summed_size(problem: _Problem) -> int:
     return total
 
 
-def tile_opts(sink: UOp, tile: Tile, work: int) -> list[Opt]:
+def tile_opts(sink: UOp, product: Product, tile: Tile) -> list[Opt]:
     """The moves that make `tile`, the order of the loops and the threads of it."""
     opts: list[Opt] = []
+    work = product.work
     path = tile.lanes_axis.arg.axis
     summed = tile.lanes_axis.arg.kind is AxisType.REDUCE
     axes = output_axes(sink)
@@ -244,9 +247,33 @@ def tile_opts(sink: UOp, tile: Tile, work: int) -> list[Opt]:
             opts.append(Opt(OptOps.UPCAST, axis.arg.axis, count))
             inner.split(axis.arg.axis, count)
     opts.extend(inner.blocks(path, tile, work))
+    opts.extend(_masks_outside(product))
     if tile.staged is not None:
         opts.append(Opt(OptOps.STAGE, None, tile.staged))
     return opts
+
+
+def _masks_outside(product: Product) -> list[Opt]:
+    """Puts short loops that masks depend on, the places in a window, around the other summed loops.
+
+    The masks are then computed once for many products.
+    """
+    loops = closed_ranges(product.reduction)
+    masks = [m for load in loads_of(product.reduction.src[0]) for m in load.src[0].src[2:]]
+    if product.guard is not None:
+        masks.append(product.guard)
+    short = [
+        loop
+        for loop in loops
+        if extent(loop) <= _WINDOW and any(loop in mask.ranges for mask in masks)
+    ]
+    if not short or len(short) == len(loops) or tuple(short) == loops[: len(short)]:
+        return []
+    inner = next(loop for loop in reversed(loops) if loop not in short)
+    steps = [stride(load.src[0], inner) for load in loads_of(product.reduction.src[0])]
+    if any(step is None or step > _PAGE for step in steps):
+        return []
+    return [Opt(OptOps.ORDER, None, tuple(loop.arg.axis for loop in short))]
 
 
 @dataclass(slots=True)

@@ -57,7 +57,7 @@ def _vector_opts(sink: UOp, capabilities: TargetCapabilities, work: int) -> list
     if product is not None and _dominates(sink, product):
         tile = choose_tile(sink, product, capabilities)
         if tile is not None:
-            return _small_reductions(sink, product) + tile_opts(sink, tile, work)
+            return _small_reductions(sink, product) + tile_opts(sink, product, tile)
     lanes = _lane_count(sink, capabilities)
     if lanes < 2:
         return []

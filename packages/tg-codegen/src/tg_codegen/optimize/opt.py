@@ -26,7 +26,7 @@ class OptOps(Enum):
     SPLIT = "split"
     """Split into an outer loop and an inner loop of `arg` iterations: a cache block."""
     ORDER = "order"
-    """Put the output loops in the order of the axes in `arg`; the rest follow as they are."""
+    """Put the loops of a store or reduction in the order of the axes in `arg`; the rest follow."""
     THREAD = "thread"
     """Share the iterations of this output axis among the workers; it becomes the outermost loop."""
     STAGE = "stage"
