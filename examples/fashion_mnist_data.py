@@ -1,4 +1,4 @@
-"""Fashion-MNIST from gzipped idx files: the bundled subset, or the full set where the machine has it."""
+"""Fashion-MNIST from gzipped idx files: the bundled subset, or the full set where it is here."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Train a small convolutional network on Fashion-MNIST and report its accuracy on the test images.
 
-Runs offline on the bundled subset; takes the full set where the machine has it. Ctrl-C stops after the current step
-and leaves a checkpoint that `--resume` continues from.
+Runs offline on the bundled subset; takes the full set where the machine has it. Ctrl-C stops after
+the current step and leaves a checkpoint that `--resume` continues from.
 """
 
 from __future__ import annotations
@@ -196,7 +196,7 @@ class Training:
             part = done / WARM_UP
         else:
             part = 0.5 * (1 + math.cos(math.pi * (done - WARM_UP) / (1 - WARM_UP)))
-        return PEAK_LEARNING_RATE * max(part, 0.01)
+        return PEAK_LEARNING_RATE * float(max(part, 0.01))
 
     # ---- evaluation
 
@@ -254,7 +254,7 @@ def _images(split: fashion_mnist.Split) -> Tensor:
 
 
 def train(training: Training, stop: StopRequest) -> float | None:
-    """Train to the end and return the accuracy on the test images; None if `stop` was made before."""
+    """Train to the end; return the accuracy on the test images, None if `stop` was made."""
     measurements = training.measurements
     accuracy = training.accuracy() if training.steps_done >= training.total_steps else 0.0
     # who listens to events sees each launch, which costs time, so only while kernels are compiled

@@ -1,7 +1,7 @@
-"""What realising and reading tell whoever captures a program (the JIT), through one object a thread.
+"""What realising and reading tell whoever captures a program: the JIT, through one object a thread.
 
-Here is only the contract and who is listening now. `realize` calls it and does not know who listens;
-`jit` implements it.
+Here is only the contract and who is listening now. `realize` calls it and does not know who
+listens; `jit` implements it.
 """
 
 from __future__ import annotations

@@ -72,7 +72,7 @@ def try_device(name: str) -> DeviceReport:
             if device.capabilities.runs_programs:
                 floats = _described(device.capabilities.float_model)
             return DeviceReport(name, True, renderers, floats, _try_opened(full_name))
-        except Exception as error:  # noqa: BLE001 - whatever it is, it is the reason to show
+        except Exception as error:  # whatever it is, it is the reason to show
             reason = f"{type(error).__name__}: {error}".splitlines()[0]
             return DeviceReport(name, False, renderers, floats, reason)
 
@@ -98,7 +98,7 @@ def _try_opened(name: str) -> str:
 def _default_name() -> str:
     try:
         return Device.DEFAULT.partition(":")[0]
-    except Exception:  # noqa: BLE001 - no device opens: each line of the table says why
+    except Exception:  # no device opens: each line of the table says why
         return ""
 
 

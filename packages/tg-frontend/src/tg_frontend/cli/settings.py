@@ -19,9 +19,10 @@ def settings_text() -> str:
 
 def _import_declarations() -> None:
     """Import what devices and toolchains are made of, since importing declares settings."""
-    entries = [*list_devices().values(), *list_renderers().values(), *list_compilers().values()]
-    for module in sorted({entry.module for entry in entries}):
+    modules = {device.module for device in list_devices().values()}
+    modules |= {tool.module for tool in (*list_renderers().values(), *list_compilers().values())}
+    for module in sorted(modules):
         try:
             import_module(module)
-        except Exception:  # noqa: BLE001, S112 - `tg devices` says why it does not import
+        except Exception:  # `tg devices` says why it does not import
             continue

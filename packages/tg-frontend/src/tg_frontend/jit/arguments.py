@@ -1,4 +1,4 @@
-"""The arguments and results of a captured function: tensors, variables and plain values, by where they stand.
+"""The arguments of a captured function: tensors, variables and plain values, by where they stand.
 
 Lists, tuples and dicts are followed; what stands in other objects is no argument of its own.
 """
@@ -13,7 +13,6 @@ from tg_ir.graph import Ops, UOp
 
 from tg_frontend.jit.errors import JitError
 from tg_frontend.tensor import Tensor
-
 
 
 class Keys(tuple[Any, ...]):
@@ -84,8 +83,8 @@ def collect_arguments(args: Sequence[Any], kwargs: Mapping[str, Any]) -> Argumen
             pending[:0] = [(f"{path}[{n}]", child) for n, child in enumerate(item)]
         elif hasattr(item, "__array_interface__"):  # the documented mark of an array
             raise JitError(
-                f"{path} is an array of numpy, whose values a captured program could not see change; "
-                "pass Tensor(array)"
+                f"{path} is an array of numpy, whose values a captured program could not see "
+                "change; pass Tensor(array)"
             )
         else:
             arguments.values[path] = item

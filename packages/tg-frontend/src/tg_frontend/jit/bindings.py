@@ -1,4 +1,4 @@
-"""What a replay binds: the tensors that feed a captured program, and those that show what it wrote."""
+"""What a replay binds: tensors that feed a captured program, and those that show what it wrote."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ class ChangedGradient:
 
 @dataclass(frozen=True)
 class SameTensor:
-    """A result that is a tensor from before the call: an argument by its path, or one that is kept."""
+    """A result that is a tensor from before the call: an argument by its path, or one kept."""
 
     argument: str | None
     tensor: Tensor | None

@@ -1,4 +1,4 @@
-"""`CallSignature`: what a call was given apart from the contents of its tensors, to compare later calls with."""
+"""`CallSignature`: what a call was given, apart from the contents of its tensors."""
 
 from __future__ import annotations
 
@@ -70,9 +70,11 @@ class CallSignature:
                     "use one TinyJit for each form of call, or call reset() to capture anew"
                 )
         for path, bind in arguments.variables.items():
-            if bind.src[0] is not self.variables[path]:
+            expected_variable = self.variables[path]
+            if bind.src[0] is not expected_variable:
                 raise JitError(
-                    f"{path}: expected the variable {self.variables[path].arg}, got {bind.src[0].arg}"
+                    f"{path}: expected the variable {expected_variable.arg}, "
+                    f"as at the capture, got {bind.src[0].arg}; pass the same, or call reset()"
                 )
         for path, value in arguments.values.items():
             self._check_value(path, value)
@@ -81,8 +83,9 @@ class CallSignature:
         expected = self.values[path]
         if not is_same_value(expected, value):
             raise JitError(
-                f"{path}: expected {expected!r}, as at the capture, got {value!r}; Python values are "
-                "frozen in the captured program: pass a Tensor or a bound Variable, or call reset()"
+                f"{path}: expected {expected!r}, as at the capture, got {value!r}; Python values "
+                "are frozen in the captured program: pass a Tensor or a bound Variable, "
+                "or call reset()"
             )
 
 

@@ -1,7 +1,8 @@
 """`CapturedCall`: a captured program with all it needs to stand for a call of the function.
 
-A replay checks the arguments, finds the memory of arguments and state, saves what live tensors still read of what
-will be overwritten, runs, and then points every tensor at what the function would have left it.
+A replay checks the arguments, finds the memory of arguments and state, saves what live tensors
+still read of what will be overwritten, runs, and then points every tensor at what the function
+would have left it.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ class CapturedCall:
 
         Raises:
             JitError: the arguments are not what the program was captured for.
-            StateMovedError: the state is not; nothing was run, and the call has to be captured anew.
+            StateMovedError: the state is not; nothing was run, and the call is to be captured anew.
         """
         tensors = self._distinct(arguments)
         for spec, tensor in zip(self.inputs, tensors, strict=True):
@@ -124,7 +125,7 @@ class CapturedCall:
         return written
 
     def _showing(self, tensors: Sequence[Tensor]) -> set[int]:
-        """The ids of the tensors that show what is written, so that nothing has to be saved for them."""
+        """The ids of the tensors that show what is written: nothing has to be saved for them."""
         shown = {id(tensors[slot]) for slot, flag in enumerate(self.input_written) if flag}
         for state in self.states:
             if state.written:

@@ -1,4 +1,4 @@
-"""`capture_call`: runs a function once, eagerly, and makes of what ran a program that can be replayed."""
+"""`capture_call`: runs a function once, eagerly, and makes of it a program that can be replayed."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def capture_call(
         use_graph: let devices record launches.
 
     Returns:
-        The result, and the captured program; None where this call does not show what each call does:
+        The result, and the captured program; None where this call does not show what each does:
         it also computed values from before it, or one of its arguments is state as well.
 
     Raises:
@@ -196,8 +196,8 @@ class _Analysis:
                 continue
             where = "a tensor" if tensor is None else replaced[id(tensor)]
             raise JitError(
-                f"the function reads {where} and puts a new tensor in its place, which a replay, that "
-                "does not run Python, cannot; update it with assign()"
+                f"the function reads {where} and puts a new tensor in its place, which a replay, "
+                "that does not run Python, cannot; update it with assign()"
             )
 
     # ---- what tensors show
@@ -281,7 +281,7 @@ class _Analysis:
     def take_result(self, result: Any) -> Any:
         """Describe the result, and return it made of new tensors.
 
-        The caller then lets go of the function's own, so that it shows which of them are kept elsewhere.
+        The caller then lets go of the function's own; those still alive are kept elsewhere.
         """
         numbers: dict[int, NewTensor] = {}
         copies: dict[int, Tensor] = {}
@@ -381,8 +381,8 @@ def _variable_plan(arguments: Mapping[str, int], generator: tuple[int, int]) -> 
     key_now, next_counter = generator_position()
     if key_now != key or next_counter < first:
         raise JitError(
-            "manual_seed() inside a function that TinyJit captures: each replay continues the sequence "
-            "of random numbers; seed before the call"
+            "manual_seed() inside a function that TinyJit captures: each replay continues the "
+            "sequence of random numbers; seed before the call"
         )
     return VariablePlan(arguments, key, first, next_counter - first)
 

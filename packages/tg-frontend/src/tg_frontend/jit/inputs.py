@@ -1,4 +1,4 @@
-"""The tensor arguments of a captured function: what they have to be, and the memory of each call's own."""
+"""The tensor arguments of a captured function: what they have to be, and where they lie."""
 
 from __future__ import annotations
 
@@ -46,14 +46,15 @@ class InputSpec:
         if shape == self.shape and tensor.dtype is self.dtype and tensor.device == self.device:
             return
         raise JitError(
-            f"{self.path}: expected {self.dtype.name} of shape {_shown(self.shape)} on {self.device}, "
-            f"as at the capture, got {tensor.dtype.name} of shape {_shown(shape)} on {tensor.device}; "
+            f"{self.path}: expected {self.dtype.name} of shape {_shown(self.shape)} "
+            f"on {self.device}, as at the capture, got {tensor.dtype.name} "
+            f"of shape {_shown(shape)} on {tensor.device}; "
             "use one TinyJit for each, pad to one shape, or call reset() to capture anew"
         )
 
 
 def realized_input(path: str, tensor: Tensor) -> UOp:
-    """The BUFFER that holds an argument: all of it and in order, or where its shape has variables, around it.
+    """The BUFFER that holds an argument: all of it, in order; around it if its shape has variables.
 
     Raises:
         JitError: the argument has no elements, or its variables stand where no buffer can be bound.
@@ -63,7 +64,7 @@ def realized_input(path: str, tensor: Tensor) -> UOp:
     tensor.realize()
     if binds_of(tensor.uop):
         if not is_view_of_storage(tensor.uop):
-            raise JitError(f"{path} of shape {_shown(tensor.shape)} cannot be bound; slice a buffer")
+            raise JitError(f"{path} of shape {_shown(tensor.shape)} is no part of a buffer")
         return place_of(tensor.uop)
     if is_whole_storage(tensor.uop) and place_of(tensor.uop).arg.size == tensor.numel():
         return place_of(tensor.uop)

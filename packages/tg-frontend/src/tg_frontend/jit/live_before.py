@@ -1,4 +1,4 @@
-"""`LiveBefore`: the tensors alive before a call, so that afterwards it shows which the call made or changed.
+"""`LiveBefore`: the tensors alive before a call, to see afterwards what the call made or changed.
 
 It holds no tensor and no value, or memory that the call lets go of would stay.
 """

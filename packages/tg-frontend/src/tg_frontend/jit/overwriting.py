@@ -13,7 +13,7 @@ from tg_frontend.live.walk import replaced_values, value_order
 
 
 class ReaderGuard:
-    """Knows which values were looked at before: one that does not read these storages never will."""
+    """Remembers values that do not read the storages in question: they never will."""
 
     def __init__(self) -> None:
         """Know of none."""

@@ -1,4 +1,4 @@
-"""Which tensors a function reaches by other ways than its arguments: closure, globals it names, its object."""
+"""Which tensors a function reaches not by its arguments: closure, globals it names, its object."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tg_frontend.tensor import Tensor
 
 
 class ReachedTensors:
-    """What a function reached at the moment of creation, as far as attributes and containers show it."""
+    """What a function reached at the moment of creation, as far as attributes show it."""
 
     def __init__(self, function: Any) -> None:
         """Look."""

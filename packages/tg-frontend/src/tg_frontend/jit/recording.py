@@ -1,7 +1,7 @@
-"""`Recorder`: hears of every program that runs during one call, and keeps what a replay needs of it.
+"""`Recorder`: hears of every program that runs during one call, and keeps what a replay needs.
 
-It tells buffers apart by who brought their contents: an argument, what existed before the call (state), Python
-data inside the call (constant), or the programs themselves (made).
+It tells buffers apart by who brought their contents: an argument, what existed before the call
+(state), Python data inside the call (constant), or the programs themselves (made).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Where the state of a captured program is now: the tensors that held it may have been written to since."""
+"""Where the state of a captured program is now: its tensors may have been written to since."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ def locate_state(state: State) -> UOp | None:
     """
     if all(_is_unchanged(owner) for owner in state.owners):
         return state.node
-    places = {_place(owner, tensor) for owner in state.owners if (tensor := owner.current()) is not None}
+    seen = [(owner, owner.current()) for owner in state.owners]
+    places = {_place(owner, tensor) for owner, tensor in seen if tensor is not None}
     if len(places) > 1:
         raise StateMovedError("tensors that shared a buffer at the capture no longer do")
     for place in places:

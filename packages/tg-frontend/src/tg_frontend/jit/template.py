@@ -1,4 +1,4 @@
-"""`ViewTemplate`: how a value lies in its buffer, apart from which buffer that is and what variables hold."""
+"""`ViewTemplate`: how a value lies in its buffer, whichever that is and whatever variables hold."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`TinyJit`: the first call of a function runs eagerly, the second is captured, later ones are replayed."""
+"""`TinyJit`: the first call of a function is eager, the second captured, later ones replayed."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ _REPLAY_AS_GRAPH = 1  # the value of the setting JIT
 
 
 class TinyJit(Generic[P, ResultT]):
-    """A function of tensors whose kernels are captured and then replayed without running its Python.
+    """A function of tensors whose kernels are captured and replayed without running its Python.
 
-    The first call runs eagerly, the second as well and is captured; from the third on the program is
-    replayed with the arguments of the call. Use it as a decorator, of methods too.
+    The first call runs eagerly, the second as well and is captured; from the third on the program
+    is replayed with the arguments of the call. Use it as a decorator, of methods too.
 
-    - Arguments: tensors, alone or in lists, tuples and dicts, keep shape, dtype and device; the values of
-      bound variables may change; other values have to stay equal.
-    - State: tensors that the function sees by other ways are looked up again at each call, and may be
-      written to by anyone, also by the function.
+    - Arguments: tensors, alone or in lists, tuples and dicts, keep shape, dtype and device; the
+      values of bound variables may change; other values have to stay equal.
+    - State: tensors that the function sees by other ways are looked up again at each call, and may
+      be written to by anyone, also by the function.
     - Results: tensors in lists, tuples and dicts are new with each call.
     - Random draws continue the sequence, as in eager mode.
 
@@ -85,7 +85,7 @@ class TinyJit(Generic[P, ResultT]):
     def __get__(self, instance: object, owner: type) -> TinyJit[..., ResultT]: ...
 
     def __get__(self, instance: object | None, owner: type) -> TinyJit[..., ResultT]:
-        """The JIT of a method: each instance has its own, which does not keep the instance alive."""
+        """The JIT of a method: each instance has its own, which does not keep it alive."""
         if instance is None:
             return self
         found = self._of_instance.get(instance)

@@ -1,5 +1,7 @@
-"""What becomes of the variables of recorded programs: those of the arguments stay, random counters follow the
-generator, and others keep the value of the capture.
+"""What becomes of the variables of recorded programs.
+
+Those of the arguments stay, random counters follow the generator, and others keep the value that
+they had at the capture.
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ class VariablePlan:
     def replacements(
         self, variables: tuple[VariableBounds, ...], values: Mapping[str, int]
     ) -> dict[str, IntExpr]:
-        """What stands for each variable of one recorded program in a replay; itself where it is not named."""
+        """What stands for each variable of a recorded program in a replay, if not itself."""
         found: dict[str, IntExpr] = {}
         for bounds in variables:
             name = bounds.name

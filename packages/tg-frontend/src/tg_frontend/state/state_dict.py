@@ -78,14 +78,14 @@ def load_state_dict(
     Raises:
         StateError: a name is missing or not known, or a shape or dtype differs; names the key.
     """
-    own = get_state_dict(model)
+    own: dict[str, Tensor] = get_state_dict(model)
     if strict:
         _check_names(own, state_dict)
     loaded = {name: tensor for name, tensor in own.items() if name in state_dict}
     for name, tensor in loaded.items():
         _check_fits(name, tensor, state_dict[name])
     for name, tensor in loaded.items():
-        tensor.assign(state_dict[name].detach().to(tensor.device))
+        tensor.assign(state_dict[name].detach().to(str(tensor.device)))
         if verbose:
             print(f"loaded {name}: {tensor.dtype.name} {tensor.shape}")
     if realize and loaded:
