@@ -47,6 +47,8 @@ def load_row(
     elements = _mask_of_elements(text, row, mask)
     if elements is None:
         loaded = text.emit(f"load {kind}, ptr {pointer}, align {align}")
+        if row.width == 1:  # all lanes read one element: there is no vector to shuffle
+            return text.broadcast(scalar, loaded, len(row.positions))
     else:
         mask_kind = vector_of("i1", row.width)
         arguments = [
