@@ -217,7 +217,7 @@ def test_settings_and_targets_that_affect_kernels_are_part_of_the_key() -> None:
     compile_calls(call, lower=lower)
     with Context(NOOPT=1):
         compile_calls(call, lower=lower)
-    with Context(LRU=0, VIZ=1):  # these affect no kernel
+    with Context(LRU=0, DEBUG=1):  # these affect no kernel
         compile_calls(call, lower=lower)
     assert len(lower.names) == 2
     narrow = Target("CPU", "LLVM", "x86_64,x86-64-v3")

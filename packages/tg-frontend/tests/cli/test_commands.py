@@ -67,12 +67,12 @@ def test_default_device_that_fails_is_an_error_status(
 
 
 def test_env_lists_every_setting(capsys: pytest.CaptureFixture[str]) -> None:
-    with Context(DEBUG=0, BEAM=3):
+    with Context(DEBUG=0, THREADS=3):
         assert main(["env"]) == 0
     output = capsys.readouterr().out
     assert {line.split()[0] for line in output.splitlines()[1:]} == set(ContextVar.registry)
-    name, value, default, *_ = line_of("BEAM", output).split()
-    assert (name, value, default) == ("BEAM", "3", "0")
+    name, value, default, *_ = line_of("THREADS", output).split()
+    assert (name, value, default) == ("THREADS", "3", "0")
 
 
 def test_columns_are_aligned(capsys: pytest.CaptureFixture[str]) -> None:

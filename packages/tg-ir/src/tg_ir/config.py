@@ -71,6 +71,7 @@ class ContextVar(Generic[Value]):
         example: how a user would write it, such as "DEBUG=2".
         caches: names of `CACHES` whose entries depend on it.
         declared_at: file and line of the declaration.
+        is_planned: the name is reserved; what it switches on is not built yet.
     """
 
     registry: ClassVar[dict[str, "ContextVar[Any]"]] = {}
@@ -85,6 +86,7 @@ class ContextVar(Generic[Value]):
         example: str = "",
         caches: Collection[str] = CACHES,
         check: Callable[[Value], object] | None = None,
+        is_planned: bool = False,
     ) -> None:
         """Declare the setting and read the environment.
 
@@ -97,6 +99,7 @@ class ContextVar(Generic[Value]):
             example: how a user would write it.
             caches: the caches whose entries depend on it; all of them unless stated.
             check: raises an error for a value that is not accepted.
+            is_planned: what it switches on is not built yet, so only the default is accepted.
 
         Raises:
             DuplicateSettingError: the name is taken; names both declarations.
@@ -112,6 +115,9 @@ class ContextVar(Generic[Value]):
         self.declared_at = _declared_at(1)
         self._type: type[Value] = type(default)
         self._check = check
+        self.is_planned = is_planned
+        if is_planned:
+            self.help = f"(not built yet) {help}"
         if not self.caches <= CACHES:
             unknown = sorted(self.caches - CACHES)[0]
             raise SettingError(
@@ -148,6 +154,11 @@ class ContextVar(Generic[Value]):
             raise SettingError(self._refusal(plain))
         if self.accepted is not None and plain not in self.accepted:
             raise SettingError(self._refusal(plain))
+        if self.is_planned and plain != self.default:
+            raise SettingError(
+                f"{self.key} cannot be {plain!r} yet: the name is reserved, what it switches on "
+                f"is not built; leave it at {self.default!r}"
+            )
         if self._check is not None:
             self._check(plain)
         return plain
@@ -335,6 +346,7 @@ BEAM = ContextVar(
     accepted=_ANY_COUNT,
     example="BEAM=4",
     caches={"kernel", "jit"},
+    is_planned=True,
 )
 JIT = ContextVar(
     "JIT",
@@ -351,6 +363,7 @@ VIZ = ContextVar(
     accepted=_SWITCH,
     example="VIZ=1",
     caches=(),
+    is_planned=True,
 )
 PROFILE = ContextVar(
     "PROFILE",
@@ -359,6 +372,7 @@ PROFILE = ContextVar(
     accepted=_SWITCH,
     example="PROFILE=1",
     caches=(),
+    is_planned=True,
 )
 SPEC = ContextVar(
     "SPEC",
@@ -407,6 +421,7 @@ CAPTURE_PROCESS_REPLAY = ContextVar(
     accepted=_SWITCH,
     example="CAPTURE_PROCESS_REPLAY=1",
     caches=(),
+    is_planned=True,
 )
 FASTMATH = ContextVar(
     "FASTMATH",
@@ -423,6 +438,7 @@ CHECKED = ContextVar(
     accepted=_SWITCH,
     example="CHECKED=1",
     caches=CACHES,
+    is_planned=True,
 )
 EXACT_MATRIX = ContextVar(
     "EXACT_MATRIX",
@@ -431,6 +447,7 @@ EXACT_MATRIX = ContextVar(
     accepted=_SWITCH,
     example="EXACT_MATRIX=1",
     caches={"kernel", "jit"},
+    is_planned=True,
 )
 THREADS = ContextVar(
     "THREADS",
