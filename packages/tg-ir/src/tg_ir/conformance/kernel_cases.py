@@ -216,6 +216,27 @@ def spread_case(dtype: DType, lanes: int, stride: int, mask: str) -> KernelCase:
     return KernelCase(name, linear(store.end(counter)), (dtype, dtype, dtypes.int32))
 
 
+def repeated_case(dtype: DType, lanes: int, repeats: int) -> KernelCase:
+    """Each element read by `repeats` neighbouring lanes, some masked off by a value.
+
+    The base of the row is a sum of two, as it is where a window moves over an image.
+    """
+    result, source, key = param(0, dtype), param(1, dtype), param(2, dtypes.int32)
+    counter = loop(COUNT // lanes)
+    start = counter.alu(Ops.MUL, number(lanes))
+    steps = UOp(Ops.LANES, _INT64.vec(lanes))
+    divided = steps.alu(Ops.CDIV, UOp.const(steps.dtype, repeats))
+    half = counter.alu(Ops.MUL, number(lanes // repeats))
+    fixed = counter.alu(Ops.CMOD, number(2))
+    position = half.broadcast(lanes).alu(Ops.ADD, divided).alu(Ops.ADD, fixed.broadcast(lanes))
+    keys = key.index(start).load(dtype=dtypes.int32.vec(lanes))
+    wanted = UOp.const(keys.dtype, 0).alu(Ops.CMPLT, keys)
+    value = source.index(position, wanted).load(dtype=dtype.vec(lanes))
+    store = result.index(start).store(value)
+    name = f"{lanes} lanes of {dtype.name}, {repeats} of them at an element"
+    return KernelCase(name, linear(store.end(counter)), (dtype, dtype, dtypes.int32))
+
+
 def scatter_case(lanes: int) -> KernelCase:
     """The elements of a row stored in reverse."""
     dtype = dtypes.int32

@@ -20,6 +20,7 @@ from tg_ir.conformance.kernel_cases import (
     gather_case,
     masked_case,
     reduction_case,
+    repeated_case,
     sample_values,
     scatter_case,
     scratch_case,
@@ -221,6 +222,13 @@ class RendererSuite(ConformanceSuite):
             for stride in (1, 2, 3)
             for mask in ("none", "lanes", "value", "all")
             if dtype in taken
+        )
+        self.run_cases(
+            repeated_case(dtype, lanes, repeats)
+            for dtype in widths
+            for lanes in self.lane_counts()[1::2]
+            for repeats in (2, 4, 8)
+            if dtype in taken and repeats <= lanes
         )
 
     def test_conditions_and_integer_arguments(self) -> None:

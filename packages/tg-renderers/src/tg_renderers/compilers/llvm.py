@@ -73,7 +73,8 @@ class LLVMCompiler(Compiler):
             module = binding.parse_assembly(source)
             module.verify()
         except RuntimeError as error:
-            raise self.refused(source, str(error)) from error
+            log = str(error).removeprefix("LLVM IR parsing error\n")
+            raise self.refused(source, log) from error
         if self.passes:
             tuning = binding.create_pipeline_tuning_options(speed_level=2)
             builder = binding.create_pass_builder(machine, tuning)

@@ -67,10 +67,9 @@ def _position_parts(position: UOp, constants: LaneConstants) -> Iterable[UOp]:
         rest, _ = split_offset(position)
         return () if rest is None else (rest,)
     spread = constants.spread(position)
-    if spread is None or spread.base is None:
-        return (position,)
-    rest, _ = split_offset(spread.base)
-    return (position,) if rest is None else (rest, position)
+    bases = () if spread is None else spread.bases
+    rests = [split_offset(base)[0] for base in bases]
+    return (position, *[rest for rest in rests if rest is not None])
 
 
 class Addresses:
@@ -97,19 +96,29 @@ class Addresses:
 
     def pointer(self, index: UOp) -> Operand:
         """The address of the element that an INDEX with a scalar position means."""
-        return self.pointer_at(buffer_of(index), index.src[1], 0)
+        return self.pointer_at(buffer_of(index), (index.src[1],), 0)
 
-    def pointer_at(self, buffer: UOp, position: UOp | None, offset: int) -> Operand:
-        """The address of element `position + offset`; `position` None stands for 0."""
-        rest = None
-        if position is not None:
+    def pointer_at(self, buffer: UOp, positions: Sequence[UOp], offset: int) -> Operand:
+        """The address of the element at the sum of `positions` and `offset`."""
+        pointer = self._operand(buffer)
+        element = memory_type(buffer.dtype)
+        shared = True
+        for position in positions:
             rest, more = split_offset(position)
             offset += more
-        base = self._operand(buffer) if rest is None else self._shared_pointer(buffer, rest)
+            if rest is None:
+                continue
+            if shared:
+                pointer = self._shared_pointer(buffer, rest)
+                shared = False
+            else:
+                kind, value = self._as_address(rest)
+                pointer = self._text.emit(
+                    f"getelementptr {element}, ptr {pointer}, {kind} {value}"
+                )
         if offset == 0:
-            return base
-        element = memory_type(buffer.dtype)
-        return self._text.emit(f"getelementptr {element}, ptr {base}, i64 {offset}")
+            return pointer
+        return self._text.emit(f"getelementptr {element}, ptr {pointer}, i64 {offset}")
 
     def pointers(self, index: UOp) -> tuple[str, Operand]:
         """Type and value of the addresses that an INDEX with a vector position means."""

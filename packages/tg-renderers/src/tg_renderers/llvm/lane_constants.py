@@ -6,6 +6,7 @@ constant mask costs nothing, and lanes at known distances can be loaded as one r
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -22,14 +23,14 @@ _MAX_LANES = 64
 
 @dataclass(frozen=True)
 class SpreadIndex:
-    """A vector index whose lanes stand at `base + offsets[lane]`.
+    """A vector index whose lanes stand at `sum(bases) + offsets[lane]`.
 
     Attributes:
-        base: a scalar index; None for 0.
+        bases: scalar indices.
         offsets: one a lane.
     """
 
-    base: UOp | None
+    bases: tuple[UOp, ...]
     offsets: tuple[int, ...]
 
 
@@ -53,16 +54,16 @@ class LaneConstants:
         """A vector index as a base and constant offsets; None where it has no such form."""
         known = self._known.get(index)
         if known is not None:
-            return SpreadIndex(None, tuple(int(lane) for lane in known))
+            return SpreadIndex((), tuple(int(lane) for lane in known))
         if index.op is Ops.BROADCAST:
-            return SpreadIndex(index.src[0], (0,) * index.dtype.count)
+            return SpreadIndex((index.src[0],), (0,) * index.dtype.count)
         if index.op is not Ops.ADD or index.dtype.bits != 64:
             return None  # narrower sums may wrap
         left, right = (self.spread(source) for source in index.src)
-        if left is None or right is None or (left.base is not None and right.base is not None):
+        if left is None or right is None:
             return None
         offsets = tuple(a + b for a, b in zip(left.offsets, right.offsets, strict=True))
-        return SpreadIndex(left.base if left.base is not None else right.base, offsets)
+        return SpreadIndex(left.bases + right.bases, offsets)
 
     def _fold(self, node: UOp) -> Lanes | None:
         count = node.dtype.count
@@ -116,12 +117,17 @@ class Row:
         """Whether two lanes stand at one element."""
         return len(set(self.positions)) < len(self.positions)
 
-    def lane_of_element(self) -> tuple[int | None, ...]:
-        """For each element of the run the (last) lane that stands there, None for a gap."""
-        lanes: list[int | None] = [None] * self.width
+    @property
+    def most_lanes_of_an_element(self) -> int:
+        """How many lanes stand at the element that has most."""
+        return max(Counter(self.positions).values())
+
+    def lanes_of_elements(self) -> tuple[tuple[int, ...], ...]:
+        """For each element of the run the lanes that stand there; none for a gap."""
+        lanes: list[list[int]] = [[] for _ in range(self.width)]
         for lane, position in enumerate(self.positions):
-            lanes[position] = lane
-        return tuple(lanes)
+            lanes[position].append(lane)
+        return tuple(tuple(found) for found in lanes)
 
 
 def find_row(offsets: Sequence[int], element_bits: int) -> Row | None:
@@ -132,7 +138,7 @@ def find_row(offsets: Sequence[int], element_bits: int) -> Row | None:
     """
     first = min(offsets)
     span = max(offsets) - first + 1
-    width = 1 << (span - 1).bit_length()
+    width = max(2, 1 << (span - 1).bit_length())  # one element would be no vector
     if width > 4 * len(offsets) or width * element_bits > 4 * 512:
         return None
     return Row(first, width, tuple(offset - first for offset in offsets))

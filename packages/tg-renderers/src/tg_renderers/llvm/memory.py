@@ -18,6 +18,8 @@ from tg_renderers.llvm.registers import buffer_of
 from tg_renderers.llvm.spread_access import LaneMask, load_row, store_row
 from tg_renderers.llvm.types import literal, memory_type, suffix, value_type, vector_of, with_lanes
 
+_MOST_SHARED_MASKS = 4
+
 
 class MemoryAccess:
     """Writes the loads and stores of a kernel to buffers that are really in memory."""
@@ -149,12 +151,12 @@ class MemoryAccess:
         if row is None:
             return None
         by_value = mask is not None and mask.dtype.count > 1 and self._constants.of(mask) is None
-        if by_value and not row.is_plain and dtype.itemsize >= 4:
-            return None  # to spread the mask costs more than the gather that the CPU has for these
+        if by_value and row.most_lanes_of_an_element > _MOST_SHARED_MASKS:
+            return None  # the mask of an element joins those of its lanes
         return spread, row
 
     def _pointer_to_row(self, index: UOp, spread: SpreadIndex, row: Row) -> Operand:
-        return self._addresses.pointer_at(buffer_of(index), spread.base, row.first)
+        return self._addresses.pointer_at(buffer_of(index), spread.bases, row.first)
 
     def _mask_of_lanes(self, mask: UOp | None, count: int) -> LaneMask:
         if mask is None:

@@ -74,7 +74,8 @@ def store_row(
     kind = vector_of(scalar, row.width)
     if not row.is_plain:
         lanes = vector_of(scalar, len(row.positions))
-        value = _shuffle(text, lanes, value, row.lane_of_element())
+        order = [found[0] if found else None for found in row.lanes_of_elements()]
+        value = _shuffle(text, lanes, value, order)
     elements = _mask_of_elements(text, row, mask)
     if elements is None:
         text.effect(f"store {kind} {value}, ptr {pointer}, align {align}")
@@ -90,28 +91,34 @@ def store_row(
 
 def _mask_of_elements(text: FunctionText, row: Row, mask: LaneMask) -> Operand | None:
     """The mask of the elements of a row; None where all take part."""
-    lane_of_element = row.lane_of_element()
     if mask.known is not None:
         wanted = {p for p, known in zip(row.positions, mask.known, strict=True) if known}
         return _constant_mask([position in wanted for position in range(row.width)])
-    kind = vector_of("i1", row.width)
     if mask.uniform:
-        no_gaps = _constant_mask([lane is not None for lane in lane_of_element])
+        kind = vector_of("i1", row.width)
+        no_gaps = _constant_mask([bool(lanes) for lanes in row.lanes_of_elements()])
         inside = no_gaps or literal(dtypes.bool.vec(row.width), True)
-        return text.emit(
-            f"select i1 {mask.value}, {kind} {inside}, {kind} zeroinitializer"
+        return text.emit(f"select i1 {mask.value}, {kind} {inside}, {kind} zeroinitializer")
+    return mask.value if row.is_plain else _spread_mask(text, row, mask.value)
+
+
+def _spread_mask(text: FunctionText, row: Row, mask: Operand) -> Operand:
+    """An element takes part if one of the lanes that stand there does."""
+    count = len(row.positions)
+    source, kind = vector_of("i1", count), vector_of("i1", row.width)
+    lanes_of_elements = row.lanes_of_elements()
+    most = max(len(lanes) for lanes in lanes_of_elements)
+    joined: Operand = ""
+    for turn in range(most):
+        # lane `count` is the first of the second operand, which is all false
+        picked = [lanes[turn] if turn < len(lanes) else count for lanes in lanes_of_elements]
+        order = ", ".join(f"i32 {lane}" for lane in picked)
+        part = text.emit(
+            f"shufflevector {source} {mask}, {source} zeroinitializer, "
+            f"<{row.width} x i32> <{order}>"
         )
-    if row.is_plain:
-        return mask.value
-    lanes = len(row.positions)
-    source = vector_of("i1", lanes)
-    # lanes from the second operand, which is all false, for the gaps
-    picked = [lanes if lane is None else lane for lane in lane_of_element]
-    chosen = ", ".join(f"i32 {lane}" for lane in picked)
-    order = f"<{row.width} x i32> <{chosen}>"
-    return text.emit(
-        f"shufflevector {source} {mask.value}, {source} zeroinitializer, {order}"
-    )
+        joined = text.emit(f"or {kind} {joined}, {part}") if joined else part
+    return joined
 
 
 def _constant_mask(elements: Sequence[bool]) -> Operand | None:
