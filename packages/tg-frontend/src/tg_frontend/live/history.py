@@ -134,7 +134,33 @@ class Histories:
                 # its buffer is a temporary of this schedule, so its contents are said by what was written
                 return self._new[written].reshape(node.shape)
         src = tuple([self._new[source] for source in node.src])
+        if node.op is Ops.AFTER and src[0].op not in GroupOp.Version:
+            return self._write_to_expression(node, src[0])
         return node if src == node.src else UOp(node.op, node.dtype, src, node.arg)
+
+    def _write_to_expression(self, after: UOp, value: UOp) -> UOp:
+        """`after` where what it writes to, once storage, is now said by the expression `value`."""
+        written = _whole_value(after)
+        if written is not None:
+            return self._new[written].reshape(after.shape)
+        held = value.contiguous()
+        stores = []
+        for store in after.src[1:]:
+            places = {after.src[0]: held}
+            places |= {index: self._new[index] for index in _index_tensors(store.src[0], after)}
+            target = store.src[0].substitute(places)
+            stores.append(UOp(store.op, store.dtype, (target, self._new[store.src[1]]), store.arg))
+        return UOp(Ops.AFTER, after.dtype, (held, *stores), after.arg)
+
+
+def _index_tensors(target: UOp, after: UOp) -> list[UOp]:
+    """The index tensors of the GATHERs of a target."""
+    found: list[UOp] = []
+    while target is not after.src[0]:
+        if target.op is Ops.GATHER:
+            found.extend(target.src[1:])
+        target = target.src[0]
+    return found
 
 
 def _whole_value(after: UOp) -> UOp | None:
