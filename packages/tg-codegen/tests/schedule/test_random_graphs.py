@@ -8,6 +8,7 @@ import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tg_ir.dtype import dtypes
+from tg_ir.graph.evaluate import evaluate
 from tg_ir.graph.ops import Combine, Ops, ReduceArg, SkewArg
 from tg_ir.graph.uop import UOp
 
@@ -157,6 +158,19 @@ def test_values(world, data):
     if data.draw(st.booleans()):
         wanted.append(program.pick())
     world.check(*wanted)
+
+
+@settings(PROPERTY, max_examples=50)
+@given(data=st.data())
+def test_the_evaluator_agrees(world, data):
+    program = Program(world, data)
+    for _ in range(data.draw(st.integers(1, 12))):
+        program.step()
+    value = program.pool[-1]
+    inputs = {buffer: array.tolist() for buffer, array in world.initial.items()}
+    (expected,) = evaluate(UOp.sink(value), inputs)
+    (found,) = world.run(value)
+    assert found.reshape(-1).tolist() == list(expected.items)
 
 
 @PROPERTY

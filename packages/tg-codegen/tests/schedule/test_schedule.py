@@ -156,6 +156,21 @@ def test_a_value_without_a_device_is_refused():
         create_schedule(UOp.sink(value))
 
 
+# ---- what cannot be scheduled
+
+
+def test_a_stored_value_of_dtype_index_is_refused():
+    value = UOp.variable("n", 1, 4).bind(3).copy_to_device("CPU")
+    with Context(SPEC=0), pytest.raises(ScheduleError, match="cast it to an int dtype"):
+        create_schedule(UOp.sink(value))
+
+
+def test_an_op_that_no_kernel_computes_is_refused():
+    value = UOp(Ops.CUSTOM, dtypes.float32, (UOp.new_buffer("CPU", 4, dtypes.float32),))
+    with Context(SPEC=0), pytest.raises(ScheduleError, match="cannot compute CUSTOM"):
+        create_schedule(UOp.sink(value))
+
+
 # ---- symbolic sizes
 
 
