@@ -143,10 +143,12 @@ class Effects:
 
     Attributes:
         result: the result of the function with a `SameTensor` or `NewTensor` for each tensor in it.
+        inputs: by number of an argument that no longer shows the buffer it came with, what it holds.
         tensors: tensors that hold something else.
         gradients: tensors whose gradient is another.
     """
 
     result: object
+    inputs: dict[int, Value] = field(default_factory=dict)
     tensors: list[ChangedTensor] = field(default_factory=list)
     gradients: list[ChangedGradient] = field(default_factory=list)

@@ -17,7 +17,7 @@ from tg_ir.graph import Ops, UOp
 from tg_frontend import storage
 from tg_frontend.jit.arguments import Arguments
 from tg_frontend.jit.bindings import Effects, Made, NewTensor, SameTensor, State, Value
-from tg_frontend.jit.inputs import InputSpec, bind_mapping, realized_input
+from tg_frontend.jit.inputs import InputSpec, bind_mapping, private_copy, realized_input
 from tg_frontend.jit.overwriting import ReaderGuard
 from tg_frontend.jit.results import map_leaves
 from tg_frontend.jit.state_lookup import StateMovedError, locate_state
@@ -35,7 +35,8 @@ class CapturedCall:
         brought: the slot of each of its inputs.
         inputs: what the tensor arguments have to be; the slots of the first buffers.
         positions: for each tensor argument which of `inputs` it is; one tensor may be given twice.
-        input_written: for each of them whether the program writes to it.
+        input_written: for each of them whether the program writes to it, which its tensor then shows.
+        input_copied: for each of them whether the program writes to a copy, since its tensor shows other contents.
         states: buffers from before the call.
         made: buffers that each call makes anew.
         effects: what shows after a call.
@@ -48,6 +49,7 @@ class CapturedCall:
     inputs: list[InputSpec]
     positions: list[int]
     input_written: list[bool]
+    input_copied: list[bool]
     states: list[State]
     made: list[Made]
     effects: Effects
@@ -108,7 +110,7 @@ class CapturedCall:
             node = realized_input(spec.path, tensor)
             if self.input_written[slot] and tensor._view is not None:
                 raise StateMovedError(f"{spec.path} is a view that the function writes to")
-            nodes[slot] = node
+            nodes[slot] = private_copy(node) if self.input_copied[slot] else node
         return nodes
 
     def _written_nodes(self, nodes: dict[int, UOp]) -> dict[int, UOp]:
@@ -118,7 +120,9 @@ class CapturedCall:
             StateMovedError: one of them is also bound as something else.
         """
         written = {s.slot: nodes[s.slot] for s in self.states if s.written and s.slot in nodes}
-        written |= {slot: nodes[slot] for slot, flag in enumerate(self.input_written) if flag}
+        for slot, shown in enumerate(self.input_written):
+            if shown or self.input_copied[slot]:
+                written[slot] = nodes[slot]
         for slot, node in written.items():
             if any(other is node for key, other in nodes.items() if key != slot):
                 raise StateMovedError("two tensors share a buffer that the program writes to")
@@ -155,6 +159,8 @@ class CapturedCall:
             if flag:
                 template = self.inputs[slot].template
                 _point(shown.tensors[slot], template.over(shown.nodes[slot], shown.binds))
+        for number, value in self.effects.inputs.items():
+            _point(shown.tensors[number], shown.uop_of(value))
         for changed in self.effects.tensors:
             tensor = changed.tensor()
             if tensor is not None:

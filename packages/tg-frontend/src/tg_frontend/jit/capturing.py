@@ -131,6 +131,20 @@ class _PrivateInputs:
         """The argument of a number."""
         return self._tensors[number][0]
 
+    def was_written(self, number: int) -> bool:
+        """Whether the call wrote to the argument of a number; asked after `restore`."""
+        tensor, _, writes = self._tensors[number]
+        return tensor._writes != writes
+
+    def shows_writes(self, number: int) -> bool:
+        """Whether the argument shows what its buffer now holds: an alias of it may have been written to."""
+        uop = self.tensor(number).uop
+        return (
+            self.was_written(number)
+            and is_view_of_storage(uop)
+            and place_of(uop).arg.id == self.nodes[number].arg.id
+        )
+
 
 def _realize_lingering(result: Any, before: LiveBefore) -> None:
     """Compute the result, and every tensor of the call that outlives it."""
@@ -209,7 +223,10 @@ class _Analysis:
             self._note_gradient(tensor, gradients)
         for tensor in tensors:
             known = self._before.of(tensor)
-            if id(tensor) in self._inputs.number_of or id(tensor) in gradients:
+            number = self._inputs.number_of.get(id(tensor))
+            if number is not None:
+                self._note_input(tensor, number)
+            if number is not None or id(tensor) in gradients:
                 continue
             if known is None:
                 value = self._value_of(tensor)
@@ -231,6 +248,10 @@ class _Analysis:
         if known is not None or path is not None:
             self._effects.gradients.append(ChangedGradient(weakref.ref(tensor), path, value))
             gradients.add(id(tensor.grad))
+
+    def _note_input(self, tensor: Tensor, number: int) -> None:
+        if self._inputs.was_written(number) and not self._inputs.shows_writes(number):
+            self._effects.inputs[number] = self._value_of(tensor)
 
     def _note_change(self, tensor: Tensor, known: TensorBefore) -> None:
         if tensor._writes == known.writes:
@@ -327,13 +348,16 @@ class _Analysis:
         kept = self._kept_slots()
         slots = self._recorder.slots
         merged = merge_runs(self._recorder.runs, slots, set(kept), self._variables, name)
-        written = [slots[number].written for number in range(len(self._inputs.specs))]
+        numbers = range(len(self._inputs.specs))
+        shown = [self._inputs.shows_writes(number) for number in numbers]
+        written = [slots[number].written for number in numbers]
         return CapturedCall(
             executor=Executor(merged.program, use_graph=use_graph),
             brought=merged.brought,
             inputs=self._inputs.specs,
             positions=self._inputs.positions,
-            input_written=written,
+            input_written=[w and s for w, s in zip(written, shown, strict=True)],
+            input_copied=[w and not s for w, s in zip(written, shown, strict=True)],
             states=states,
             made=list(kept.values()),
             effects=self._effects,
@@ -345,6 +369,7 @@ class _Analysis:
         """The made buffers that something shows after the call."""
         shown = [changed.value for changed in self._effects.tensors]
         shown += [g.value for g in self._effects.gradients if g.value is not None]
+        shown += self._effects.inputs.values()
         shown += [n.value for n in leaves(self._effects.result) if isinstance(n, NewTensor)]
         wanted = {value.slot for value in shown if value.kind == "made"}
         return {slot: made for slot, made in self._kept.items() if slot in wanted}

@@ -108,8 +108,8 @@ class SetItem(Indexing):
             ShapeError: `x` does not broadcast to this shape.
         """
         value = self._assigned_uop(x, "assign")
-        if value is self.uop:
-            return self
+        if value is self.uop and self._view is None:
+            return self  # a view may lag behind its base, to which this writes
         if self._view is None and not self._is_stored():
             self.uop = value
             self._writes += 1
