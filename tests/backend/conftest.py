@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from .modes import Evaluate, eager, jitted
+from .programs import Run, run_captured, run_eagerly
 
 HERE = Path(__file__).resolve().parent
 
@@ -47,6 +48,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def evaluate(request: pytest.FixtureRequest) -> Evaluate:
     """`evaluate(function, *arrays)`: the function of tensors, as a numpy array, in either mode."""
     mode: Evaluate = request.param
+    return mode
+
+
+@pytest.fixture(scope="session", params=[run_eagerly, run_captured], ids=["eager", "jit"])
+def run(request: pytest.FixtureRequest) -> Run:
+    """`run(program, *arrays)`: all results of a program, which may write, in either mode."""
+    mode: Run = request.param
     return mode
 
 
