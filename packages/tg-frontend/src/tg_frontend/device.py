@@ -29,6 +29,13 @@ class _Devices:
         """The one name of a device; None is the default."""
         return self.DEFAULT if name is None else canonical_device_name(name)
 
+    def canonicalize_all(self, names: str | tuple[str, ...] | None) -> str | tuple[str, ...]:
+        """The one name of each device of a tuple, as of one device; a tuple of one is that one."""
+        if not isinstance(names, tuple):
+            return self.canonicalize(names)
+        found = tuple([canonical_device_name(name) for name in names])
+        return found[0] if len(found) == 1 else found
+
     def get_available_devices(self) -> list[str]:
         """The names of all devices that an installed runtime offers."""
         return sorted(list_devices())

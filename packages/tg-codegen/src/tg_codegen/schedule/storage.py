@@ -50,17 +50,22 @@ class Storage:
     reads_copied: dict[UOp, None] = field(default_factory=dict)
     _taken: set[VersionKey] = field(default_factory=set)
 
-    def device_of(self, node: UOp) -> Device:
+    def device_of(self, node: UOp) -> str:
         """The device that computes `node`.
 
         Raises:
-            ScheduleError: the graph names none.
+            ScheduleError: the graph names none, or several.
         """
         device = node.device or self.default_device
         if device is None:
             raise ScheduleError(
                 f"{node.op.name} of shape {node.shape} is made of constants only, "
                 "so that no device is named; wrap it in COPY(value, device)"
+            )
+        if not isinstance(device, str):
+            raise ScheduleError(
+                f"{node.op.name} of shape {node.shape} is on several devices {device}; kernels run "
+                "on one: copy it to each of them by itself"
             )
         return device
 

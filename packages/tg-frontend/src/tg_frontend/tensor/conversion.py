@@ -134,16 +134,19 @@ class Conversion(SetItem):
 
     # ---- devices and storage
 
-    def to(self, device: str | None) -> Self:
-        """This on another device; the same value where it is there already."""
-        name = Device.canonicalize(device)
+    def to(self, device: str | tuple[str, ...] | None) -> Self:
+        """This on another device, or on each of several; the same value where it is there already.
+
+        A value on several devices can be described, and differentiated, but not computed yet.
+        """
+        name = Device.canonicalize_all(device)
         if name == self.device:
             return self._from_uop(self.uop, self._requires_grad)
         if self.uop.device is None:
             return self._from_uop(self.uop.copy_to_device(name))
         return self._from_uop(self.uop.copy_to_device(name), self._requires_grad)
 
-    def to_(self, device: str | None) -> Self:
+    def to_(self, device: str | tuple[str, ...] | None) -> Self:
         """Move this tensor, and its gradient, to another device."""
         self.uop = self.to(device).uop
         if self.grad is not None:

@@ -40,6 +40,8 @@ class Creation(Conversion):
             uop = own_storage(uop, name)
         elif isinstance(device, str) and Device.canonicalize(device) != Device.DEFAULT:
             uop = uop.copy_to_device(Device.canonicalize(device))
+        if isinstance(device, tuple):
+            uop = uop.copy_to_device(Device.canonicalize_all(device))
         return cls._from_uop(uop).requires_grad_(requires_grad)
 
     @classmethod

@@ -60,9 +60,9 @@ def own_storage(value: UOp, device: str | None = None) -> UOp:
 
 def to_device(uop: UOp, device: str | tuple[str, ...] | None) -> UOp:
     """`uop` on `device`; itself where it is there, or nowhere in particular."""
-    if device is None or uop.device is None or not isinstance(device, str):
+    if device is None or (uop.device is None and isinstance(device, str)):
         return uop
-    name = Device.canonicalize(device)
+    name = Device.canonicalize_all(device)
     return uop if uop.device == name else uop.copy_to_device(name)
 
 
@@ -96,7 +96,9 @@ def _stored(
     if not len(contents):
         return filled(dtype, 0, shape)
     if device is not None and not isinstance(device, str):
-        raise DataError(f"data is put on one device; got {device}: make the tensor, then shard it")
+        raise DataError(
+            f"data is put on one device; got {device}: make the tensor on one, then copy it by to()"
+        )
     return buffer_with_contents(Device.canonicalize(device), dtype, contents).reshape(shape)
 
 
