@@ -10,11 +10,13 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
 PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md"), *ROOT.glob("packages/*/*.md")])
+CODE = re.compile(r"^```.*?^```|`[^`\n]*`|^ {4}.*?$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)#]+)(?:#[^)]*)?\)")
 
 
 def links(page: Path) -> list[str]:
-    found: list[str] = LINK.findall(page.read_text())
+    prose = CODE.sub("", page.read_text())
+    found: list[str] = LINK.findall(prose)
     return [link for link in found if "://" not in link]
 
 
