@@ -91,7 +91,8 @@ def _lower_index_dtype(sink: UOp, context: LoweringContext) -> UOp:
 
 KERNEL_PASSES: Pipeline[LoweringContext] = Pipeline(
     (
-        # before the choice of moves, which looks at masks
+        # before the choice of moves, which looks at strides and masks
+        Pass("simplify_kernel", _simplify, "", "canonical index arithmetic"),
         Pass("simplify_guards", lambda sink, _: simplify_guards(sink), "", "guards do not nest"),
         # on whole axes, before any axis has turned into lanes or copies
         Pass("optimise", _optimise, "axes are GLOBAL, LOOP or REDUCE", "opts are listed"),
