@@ -30,6 +30,7 @@ from tg_frontend.nn.state import (
     safe_save,
 )
 from tg_ir import events
+from tg_ir.errors import TgError
 from tqdm import tqdm  # type: ignore[import-untyped]  # ships no type information
 
 PEAK_LEARNING_RATE = 0.01
@@ -280,7 +281,7 @@ def main() -> int:
             raise ValueError(f"--batch-size is 1 to {len(data.train)}, got {options.batch_size}")
         with Context(DEV=options.dev) if options.dev else Context():
             return _run(data, options)
-    except (ValueError, OSError, LookupError) as error:
+    except (TgError, ValueError, OSError) as error:
         print(f"train_fashion_mnist: {error}", file=sys.stderr)
         return 1
 
