@@ -91,6 +91,68 @@ def convolution(n: int, cin: int, cout: int, size: int) -> Case:
     return Case(UOp.sink(store.end(image, channel, row, column)), buffers, oracle)
 
 
+def weight_gradient(n: int, cin: int, cout: int, size: int, window: int) -> Case:
+    """The gradient of a padded convolution for its weight: images and positions are summed."""
+    channel, c = UOp.range(cout, 0, GLOBAL), UOp.range(cin, 1, GLOBAL)
+    i, j = UOp.range(window, 2, GLOBAL), UOp.range(window, 3, GLOBAL)
+    image = UOp.range(n, 4, REDUCE)
+    row, column = UOp.range(size, 5, REDUCE), UOp.range(size, 6, REDUCE)
+    border = window // 2
+    y, x = row + i - border, column + j - border
+    inside = (as_index(-1) < y) & (y < size) & (as_index(-1) < x) & (x < size)
+    source = param(1, (n, cin, size, size))
+    pixel = source.index(((image * cin + c) * size + y) * size + x, inside).load()
+    out = param(2, (n, cout, size, size))
+    gradient = out.index(((image * cout + channel) * size + row) * size + column).load()
+    total = (pixel * gradient).reduce(Ops.ADD, image, row, column)
+    where = ((channel * cin + c) * window + i) * window + j
+    store = param(0, (cout, cin, window, window)).index(where).store(total)
+
+    def oracle(a: Array, g: Array) -> Array:
+        padded = np.pad(a, ((0, 0), (0, 0), (border, border), (border, border)))
+        windows = np.lib.stride_tricks.sliding_window_view(padded, (window, window), (2, 3))
+        return np.einsum("nchwij,nohw->ocij", windows, g)
+
+    f32 = dtypes.float32
+    buffers = (
+        ((cout, cin, window, window), f32),
+        ((n, cin, size, size), f32),
+        ((n, cout, size, size), f32),
+    )
+    return Case(UOp.sink(store.end(channel, c, i, j)), buffers, oracle)
+
+
+def input_gradient(n: int, cin: int, cout: int, size: int) -> Case:
+    """The gradient of a padded 3x3 convolution for its input: the product stands under a guard."""
+    image, c = UOp.range(n, 0, GLOBAL), UOp.range(cin, 1, GLOBAL)
+    row, column = UOp.range(size, 2, GLOBAL), UOp.range(size, 3, GLOBAL)
+    channel = UOp.range(cout, 4, REDUCE)
+    i, j = UOp.range(3, 5, REDUCE), UOp.range(3, 6, REDUCE)
+    y, x = row - i + 1, column - j + 1
+    inside = (as_index(-1) < y) & (y < size) & (as_index(-1) < x) & (x < size)
+    out = param(1, (n, cout, size, size))
+    where = ((image * cout + channel) * size + y) * size + x
+    weight = param(2, (cout, cin, 3, 3)).index(((channel * cin + c) * 3 + i) * 3 + j, inside)
+    product = out.index(where, inside).load() * weight.load()
+    guarded = inside.where(product, UOp.const(dtypes.float32, 0.0))
+    total = guarded.reduce(Ops.ADD, channel, i, j)
+    target = ((image * cin + c) * size + row) * size + column
+    store = param(0, (n, cin, size, size)).index(target).store(total)
+
+    def oracle(g: Array, w: Array) -> Array:
+        padded = np.pad(g, ((0, 0), (0, 0), (1, 1), (1, 1)))
+        windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), (2, 3))
+        return np.einsum("nohwij,ocij->nchw", windows, w[:, :, ::-1, ::-1])
+
+    f32 = dtypes.float32
+    buffers = (
+        ((n, cin, size, size), f32),
+        ((n, cout, size, size), f32),
+        ((cout, cin, 3, 3), f32),
+    )
+    return Case(UOp.sink(store.end(image, c, row, column)), buffers, oracle)
+
+
 def sum_axis(rows: int, columns: int, axis: int) -> Case:
     row = UOp.range(rows, 0, GLOBAL if axis == 1 else REDUCE)
     column = UOp.range(columns, 1, REDUCE if axis == 1 else GLOBAL)

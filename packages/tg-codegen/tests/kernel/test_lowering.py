@@ -33,6 +33,8 @@ CASES = {
     "matmul_large": kernels.matmul(30, 50, 17),
     "softmax": kernels.softmax(3, 20),
     "convolution": kernels.convolution(2, 3, 5, 6),
+    "weight_gradient": kernels.weight_gradient(2, 3, 4, 5, 3),
+    "input_gradient": kernels.input_gradient(2, 3, 5, 6),
     "sum_rows": kernels.sum_axis(3, 150, 1),
     "sum_columns": kernels.sum_axis(9, 70, 0),
     "argmax": kernels.argmax(3, 11),
@@ -131,6 +133,32 @@ def test_the_optimised_kernel_graph_computes_the_same_as_the_plain_one(
         results.append(out)
     np.testing.assert_allclose(results[1], results[0], rtol=1e-5, atol=1e-5)
     np.testing.assert_allclose(results[0], expected(case), rtol=1e-5, atol=1e-5)
+
+
+SHAPES = [(1, 1, 1), (1, 17, 3), (2, 3, 33), (13, 31, 2), (16, 16, 16), (40, 5, 9)]
+
+
+@pytest.mark.parametrize(("m", "n", "k"), SHAPES)
+def test_the_heuristic_handles_any_matmul(m: int, n: int, k: int) -> None:
+    case = kernels.matmul(m, n, k)
+    got = run_lowered(case, AVX512, None)
+    np.testing.assert_allclose(got, expected(case), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("size", [1, 2, 5, 9, 16])
+@pytest.mark.parametrize("channels", [(1, 1), (1, 4), (3, 2), (2, 18)])
+@pytest.mark.parametrize("kind", ["forward", "weight", "input"])
+def test_the_heuristic_handles_any_convolution(
+    size: int, channels: tuple[int, int], kind: str
+) -> None:
+    cin, cout = channels
+    case = {
+        "forward": lambda: kernels.convolution(2, cin, cout, size),
+        "weight": lambda: kernels.weight_gradient(2, cin, cout, size, 3),
+        "input": lambda: kernels.input_gradient(2, cin, cout, size),
+    }[kind]()
+    got = run_lowered(case, AVX512, None)
+    np.testing.assert_allclose(got, expected(case), rtol=1e-3, atol=1e-4)
 
 
 def test_a_register_tile_has_one_fma_a_vector_and_step() -> None:

@@ -288,7 +288,8 @@ def _emit(builder: _Builder) -> list[UOp]:
 def _used_items(builder: _Builder) -> set[UOp]:
     """The nodes that some effect needs; fusing a multiply into MULACC leaves products behind."""
     effects = [n for n in builder.block_of if n.op is Ops.STORE]
-    return set(toposort(effects + list(builder.ends.values())))
+    loops = [builder.new[loop] for loop in builder.tree.of_range]
+    return set(toposort([*effects, *builder.ends.values(), *loops]))
 
 
 def _ordered(block: Block, builder: _Builder, used: set[UOp]) -> list[Item]:

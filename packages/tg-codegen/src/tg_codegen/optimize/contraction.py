@@ -247,7 +247,8 @@ def tile_opts(sink: UOp, product: Product, tile: Tile) -> list[Opt]:
             opts.append(Opt(OptOps.UPCAST, axis.arg.axis, count))
             inner.split(axis.arg.axis, count)
     opts.extend(inner.blocks(path, tile, work))
-    opts.extend(_masks_outside(product))
+    if not summed:
+        opts.extend(_masks_outside(product))
     if tile.staged is not None:
         opts.append(Opt(OptOps.STAGE, None, tile.staged))
     return opts
