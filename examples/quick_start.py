@@ -1,4 +1,4 @@
-"""A network of two layers learns on which side of a circle a point lies: the shortest whole program."""
+"""A network of two layers learns on which side of a circle a point lies: a short whole program."""
 
 from __future__ import annotations
 

@@ -21,9 +21,12 @@ FILES = {"train": 600, "t10k": 200}  # images that the small folder takes of eac
 IMAGE_BYTES = 28 * 28
 
 
-def run_example(name: str, *options: object, **keywords: object) -> subprocess.CompletedProcess[str]:
+Finished = subprocess.CompletedProcess[str]
+
+
+def run_example(name: str, *options: object, folder: Path = ROOT) -> Finished:
     command = [sys.executable, str(EXAMPLES / name), *map(str, options)]
-    return subprocess.run(command, capture_output=True, text=True, **keywords)  # type: ignore[call-overload, no-any-return]
+    return subprocess.run(command, capture_output=True, text=True, cwd=folder)
 
 
 @pytest.fixture(scope="module")
@@ -73,8 +76,8 @@ def test_one_seed_gives_one_result(few_images: Path) -> None:
 def test_interrupted_training_leaves_a_checkpoint_and_resumes(
     few_images: Path, tmp_path: Path
 ) -> None:
-    script = str(EXAMPLES / "train_fashion_mnist.py")
-    command = [sys.executable, script, "--data", str(few_images), "--batch-size=50", "--epochs=40"]
+    options = ("--data", str(few_images), "--batch-size=50", "--epochs=40")
+    command = [sys.executable, str(EXAMPLES / "train_fashion_mnist.py"), *options]
     with subprocess.Popen(
         command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
@@ -89,20 +92,19 @@ def test_interrupted_training_leaves_a_checkpoint_and_resumes(
     checkpoint = tmp_path / "fashion_mnist_checkpoint.safetensors"
     assert str(checkpoint) in output
     assert "network.conv1.weight" in safe_load(checkpoint)
-    steps = int(re.search(r"stopped after (\d+) of 480 steps", output)[1])  # type: ignore[index]
-    resumed = subprocess.run(
-        [*command, f"--resume={checkpoint}", "--checkpoint=end.safetensors"],
-        **{"cwd": tmp_path, "capture_output": True, "text": True},  # type: ignore[call-overload]
-    )
+    stopped = re.search(r"stopped after (\d+) of 480 steps", output)
+    assert stopped is not None
+    more = (f"--resume={checkpoint}", "--checkpoint=end.safetensors")
+    resumed = run_example("train_fashion_mnist.py", *options, *more, folder=tmp_path)
     assert resumed.returncode == 0, resumed.stderr
-    assert f"resumed after {steps} of 480 steps" in resumed.stdout
+    assert f"resumed after {stopped[1]} of 480 steps" in resumed.stdout
     assert (tmp_path / "end.safetensors").exists()
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--data", "/nowhere"), "/nowhere/train-images-idx3-ubyte.gz does not exist; a data folder"),
+        (("--data", "/nowhere"), "train-images-idx3-ubyte.gz does not exist; a data folder"),
         (("--dev", "TOASTER"), "no runtime offers device 'TOASTER'; installed: CPU"),
         (("--batch-size", "0"), "--batch-size is 1 to"),
         (("--resume", "nothing.safetensors"), "nothing.safetensors"),
