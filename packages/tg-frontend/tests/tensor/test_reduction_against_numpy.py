@@ -128,3 +128,22 @@ def test_scalars_reduce_to_themselves():
     assert x.argmax().item() == 0
     assert x.cumsum().item() == 2.5
     assert x.softmax().item() == 1.0
+
+
+@pytest.mark.parametrize("size", [1, 2, 5, 8, 13])
+@pytest.mark.parametrize("descending", [False, True])
+def test_sorting_is_stable_and_matches_numpy(size, descending):
+    a = RNG.integers(-3, 4, (3, size)).astype(np.float32)
+    values, places = Tensor(a).sort(descending=descending)
+    expected = np.argsort(-a if descending else a, axis=-1, kind="stable")
+    np.testing.assert_array_equal(places.numpy(), expected)
+    np.testing.assert_array_equal(values.numpy(), np.take_along_axis(a, expected, -1))
+    np.testing.assert_array_equal(Tensor(a.T).argsort(0, descending).numpy(), expected.T)
+
+
+def test_nan_sorts_last_and_topk_takes_the_largest():
+    a = np.float32([2, np.nan, -1, np.inf, 0])
+    np.testing.assert_array_equal(Tensor(a).sort()[0].numpy(), np.sort(a))
+    values, places = Tensor([3, 9, 1, 9]).topk(3)
+    assert (values.tolist(), places.tolist()) == ([9, 9, 3], [1, 3, 0])
+    assert Tensor([3, 9, 1]).topk(2, largest=False)[0].tolist() == [1, 3]

@@ -14,10 +14,10 @@ from tg_frontend.errors import GradientError
 from tg_frontend.live.history import place_below_movement
 from tg_frontend.live.registry import live_holders
 from tg_frontend.nodes.broadcasting import filled
-from tg_frontend.tensor.networks import Networks
+from tg_frontend.tensor.ordering import Ordering
 
 
-class Gradient(Networks):
+class Gradient(Ordering):
     """Gradients."""
 
     __slots__ = ()
