@@ -143,7 +143,7 @@ class Effects:
 
     Attributes:
         result: the result of the function with a `SameTensor` or `NewTensor` for each tensor in it.
-        inputs: by number of an argument that no longer shows the buffer it came with, what it holds.
+        inputs: by number of an argument that no longer shows its buffer, what it holds.
         tensors: tensors that hold something else.
         gradients: tensors whose gradient is another.
     """

@@ -35,8 +35,9 @@ class CapturedCall:
         brought: the slot of each of its inputs.
         inputs: what the tensor arguments have to be; the slots of the first buffers.
         positions: for each tensor argument which of `inputs` it is; one tensor may be given twice.
-        input_written: for each of them whether the program writes to it, which its tensor then shows.
-        input_copied: for each of them whether the program writes to a copy, since its tensor shows other contents.
+        input_written: for each of them whether the program writes to it, and its tensor shows that.
+        input_copied: for each of them whether the program writes to a copy of it, since its tensor
+            shows other contents.
         states: buffers from before the call.
         made: buffers that each call makes anew.
         effects: what shows after a call.
@@ -155,12 +156,7 @@ class CapturedCall:
         for state in self.states:
             if state.written:
                 _follow(state, shown.nodes.get(state.slot))
-        for slot, flag in enumerate(self.input_written):
-            if flag:
-                template = self.inputs[slot].template
-                _point(shown.tensors[slot], template.over(shown.nodes[slot], shown.binds))
-        for number, value in self.effects.inputs.items():
-            _point(shown.tensors[number], shown.uop_of(value))
+        self._show_inputs(shown)
         for changed in self.effects.tensors:
             tensor = changed.tensor()
             if tensor is not None:
@@ -172,6 +168,14 @@ class CapturedCall:
             if holder is not None:
                 holder.grad = None if gradient.value is None else shown.tensor_of(gradient.value)
         return map_leaves(self.effects.result, shown.result)
+
+    def _show_inputs(self, shown: _Shown) -> None:
+        for slot, flag in enumerate(self.input_written):
+            if flag:
+                template = self.inputs[slot].template
+                _point(shown.tensors[slot], template.over(shown.nodes[slot], shown.binds))
+        for number, value in self.effects.inputs.items():
+            _point(shown.tensors[number], shown.uop_of(value))
 
 
 class _Shown:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tg_ir.device import Buffer
 from tg_ir.dtype import DType
 from tg_ir.graph import Ops, UOp
 
@@ -86,13 +84,9 @@ def spec_of(path: str, tensor: Tensor, node: UOp) -> InputSpec:
 def private_copy(node: UOp) -> UOp:
     """A new BUFFER with the contents of `node`."""
     copied = storage.new_buffer(node.arg.device, node.arg.size, node.dtype)
-    storage.buffer_of(copied).copy_from(storage.buffer_of(node))
+    # contents that nobody wrote yet may still be passed on
+    storage.buffer_of(copied).copy_from(storage.buffer_of(node).ensure_allocated())
     return copied
-
-
-def memory_of_nodes(nodes: Mapping[int, UOp]) -> dict[int, Buffer]:
-    """The memory of BUFFERs, by the same keys."""
-    return {key: storage.buffer_of(node) for key, node in nodes.items()}
 
 
 def bind_mapping(uops: list[UOp]) -> dict[UOp, UOp]:
