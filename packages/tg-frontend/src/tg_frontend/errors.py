@@ -33,3 +33,7 @@ class StaleVersionError(TgError, RuntimeError):
 
 class DataError(TgError, ValueError):
     """Python data that no tensor can be made of."""
+
+
+class ArgumentError(TgError, TypeError):
+    """An argument of a type that the function does not take."""

@@ -13,9 +13,8 @@ from tg_ir.errors import ShapeError
 from tg_ir.graph import Ops, UOp, as_int, same_extent
 
 from tg_frontend.errors import AxisError
-
-Shape = tuple[Any, ...]
-"""A tuple of `int | UOp`."""
+from tg_frontend.nodes.sizes import Shape as Shape
+from tg_frontend.nodes.sizes import whole_number
 
 
 def broadcast_shape(*shapes: Shape) -> Shape:
@@ -83,7 +82,9 @@ def resolve_axis(axis: int, ndim: int, extra: int = 0) -> int:
 
     Raises:
         AxisError: there is no such axis.
+        ArgumentError: it is no int.
     """
+    axis = whole_number(axis, "axis")
     total = ndim + extra
     if ndim == 0 and extra == 0 and axis in (0, -1):
         return 0
@@ -103,7 +104,7 @@ def resolve_axes(axes: int | Sequence[int] | None, ndim: int) -> tuple[int, ...]
     """
     if axes is None:
         return tuple(range(ndim))
-    given = (axes,) if isinstance(axes, int) else tuple(axes)
+    given = tuple(axes) if isinstance(axes, (tuple, list)) else (axes,)
     resolved = [resolve_axis(axis, ndim) for axis in given]
     if len(set(resolved)) != len(resolved):
         raise AxisError(f"axes {given} name one axis of {ndim} twice")

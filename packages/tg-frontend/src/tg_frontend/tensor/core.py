@@ -16,8 +16,9 @@ from tg_ir.errors import DTypeError
 from tg_ir.graph import Ops, UOp, prod
 
 from tg_frontend.device import Device
+from tg_frontend.errors import ArgumentError
 from tg_frontend.live.registry import ValueHolder, register
-from tg_frontend.nodes.broadcasting import Shape, broadcast_shape, broadcast_to
+from tg_frontend.nodes.broadcasting import Shape, broadcast_shape, broadcast_to, resolve_axis
 from tg_frontend.tensor.data import uop_from_data
 
 Scalar = bool | int | float
@@ -40,6 +41,21 @@ class ViewLink:
         self.base = weakref.ref(base)
         self.steps = steps
         self.writes = writes
+
+
+def expect_tensors(what: str, *values: Any) -> None:
+    """Check that all are tensors, for functions that take nothing else.
+
+    Raises:
+        ArgumentError: one is not; a list of tensors is to be unpacked.
+    """
+    for value in values:
+        if isinstance(value, TensorCore):
+            continue
+        hint = "make one of it with Tensor(...)"
+        if isinstance(value, (list, tuple)) and any(isinstance(v, TensorCore) for v in value):
+            hint = f"give the tensors one by one: {what}(*tensors)"
+        raise ArgumentError(f"{what}: expected a tensor, got {type(value).__name__}; {hint}")
 
 
 class TensorCore(ValueHolder):
@@ -98,6 +114,7 @@ class TensorCore(ValueHolder):
         self._requires_grad = requires_grad
         self._view = None
         self._writes = 0
+        _ = uop.shape  # operands that do not fit are told here, where the operator is written
         register(self)
 
     # ---- facts
@@ -135,7 +152,7 @@ class TensorCore(ValueHolder):
 
     def size(self, dim: int | None = None) -> Any:
         """The shape, or the extent of one axis."""
-        return self.shape if dim is None else self.shape[dim]
+        return self.shape if dim is None else self.shape[resolve_axis(dim, self.ndim)]
 
     @property
     def device(self) -> str | tuple[str, ...]:
@@ -153,7 +170,16 @@ class TensorCore(ValueHolder):
         self.requires_grad_(value)
 
     def requires_grad_(self, requires_grad: bool | None = True) -> Self:
-        """Say whether `backward` fills `grad`, and return self."""
+        """Say whether `backward` fills `grad`, and return self.
+
+        Raises:
+            ArgumentError: neither a bool nor None.
+            DTypeError: the elements are no floats.
+        """
+        if requires_grad is not None and not isinstance(requires_grad, bool):
+            raise ArgumentError(
+                f"requires_grad: expected True, False or None, got {requires_grad!r}"
+            )
         if requires_grad and not dtypes.is_float(self.dtype):
             raise DTypeError(
                 f"only float tensors have gradients, this one is {self.dtype.name}; "
@@ -205,6 +231,10 @@ class TensorCore(ValueHolder):
             return other.uop
         if isinstance(other, UOp) and other.dtype is dtypes.index:
             return other.cast(dtype or dtypes.default_int)
+        if other is None:
+            raise ArgumentError(
+                "None is no operand; expected a tensor or a number: compare with `is None`"
+            )
         device = self.uop.device
         return uop_from_data(other, device if isinstance(device, str) else None, dtype)
 

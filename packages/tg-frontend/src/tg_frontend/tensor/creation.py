@@ -6,21 +6,40 @@ constants of one value would be one node, and gradients could not tell them apar
 
 from __future__ import annotations
 
+import math
 from typing import Any, Self
 
 from tg_ir.dtype import DType, check_literal, dtypes, to_dtype
+from tg_ir.errors import ShapeError
 from tg_ir.graph import Ops, UOp, prod
 
 from tg_frontend.device import Device
+from tg_frontend.errors import ArgumentError
 from tg_frontend.nodes.broadcasting import filled, iota, positions
+from tg_frontend.nodes.sizes import as_new_shape, whole_number
 from tg_frontend.storage import new_buffer
 from tg_frontend.tensor.conversion import Conversion
 from tg_frontend.tensor.core import Scalar
-from tg_frontend.tensor.data import own_storage
-from tg_frontend.tensor.movement import as_shape
+from tg_frontend.tensor.data import one_device, own_storage
 
 DeviceName = str | tuple[str, ...] | None
 DTypeLike = DType | str | None
+
+
+def _check_numbers(what: str, *values: Any) -> None:
+    """Check that all are finite Python numbers.
+
+    Raises:
+        ArgumentError: one is of another type.
+        ValueError: one is infinite or NaN.
+    """
+    for value in values:
+        if not isinstance(value, (int, float)) and not hasattr(type(value), "__index__"):
+            raise ArgumentError(
+                f"{what}: expected numbers, got {type(value).__name__} {value!r}"
+            )
+        if not math.isfinite(value):
+            raise ValueError(f"{what}: expected finite numbers, got {value!r}")
 
 
 class Creation(Conversion):
@@ -35,11 +54,11 @@ class Creation(Conversion):
         With an identity of its own if it can have a gradient.
         """
         known = all(isinstance(extent, int) for extent in uop.shape)
+        name = Device.DEFAULT if isinstance(device, tuple) else one_device(device)
         if dtypes.is_float(uop.dtype) and known and uop.size:
-            name = Device.canonicalize(device if isinstance(device, str) else None)
             uop = own_storage(uop, name)
-        elif isinstance(device, str) and Device.canonicalize(device) != Device.DEFAULT:
-            uop = uop.copy_to_device(Device.canonicalize(device))
+        elif name != Device.DEFAULT:
+            uop = uop.copy_to_device(name)
         if isinstance(device, tuple):
             uop = uop.copy_to_device(Device.canonicalize_all(device))
         return cls._from_uop(uop).requires_grad_(requires_grad)
@@ -53,12 +72,11 @@ class Creation(Conversion):
         requires_grad: bool | None = None,
     ) -> Self:
         """Storage whose contents are not defined."""
-        sizes = as_shape(shape)
+        sizes = as_new_shape(shape, "empty")
         element = dtypes.default_float if dtype is None else to_dtype(dtype)
         if prod(sizes) == 0:
             return cls._from_uop(filled(element, 0, sizes)).requires_grad_(requires_grad)
-        name = Device.canonicalize(device if isinstance(device, str) else None)
-        buffer = new_buffer(name, int(prod(sizes)), element)
+        buffer = new_buffer(one_device(device), int(prod(sizes)), element)
         return cls._from_uop(buffer.reshape(sizes)).requires_grad_(requires_grad)
 
     @classmethod
@@ -75,10 +93,15 @@ class Creation(Conversion):
         Raises:
             LiteralError: the value does not fit `dtype`.
         """
+        if not isinstance(fill_value, (bool, int, float)):
+            raise ArgumentError(
+                f"full: expected a number to fill with, got {type(fill_value).__name__} "
+                f"{fill_value!r}"
+            )
         element = dtypes.from_py(fill_value) if dtype is None else to_dtype(dtype)
         if not isinstance(fill_value, bool):
             check_literal(fill_value, element)
-        sizes = as_shape(shape if isinstance(shape, (tuple, list)) else (shape,))
+        sizes = as_new_shape(shape if isinstance(shape, (tuple, list)) else (shape,), "full")
         return cls._created(filled(element, fill_value, sizes), device, requires_grad)
 
     @classmethod
@@ -91,7 +114,7 @@ class Creation(Conversion):
     ) -> Self:
         """Zeros, of the default float unless `dtype` is given."""
         element = dtypes.default_float if dtype is None else to_dtype(dtype)
-        return cls.full(as_shape(shape), 0, device, element, requires_grad)
+        return cls.full(as_new_shape(shape, "zeros"), 0, device, element, requires_grad)
 
     @classmethod
     def ones(
@@ -103,7 +126,7 @@ class Creation(Conversion):
     ) -> Self:
         """Ones, of the default float unless `dtype` is given."""
         element = dtypes.default_float if dtype is None else to_dtype(dtype)
-        return cls.full(as_shape(shape), 1, device, element, requires_grad)
+        return cls.full(as_new_shape(shape, "ones"), 1, device, element, requires_grad)
 
     @classmethod
     def arange(
@@ -118,18 +141,20 @@ class Creation(Conversion):
         """`start`, `start + step`, ... below `stop`; with one argument from 0 to it.
 
         Raises:
-            ValueError: `step` is 0.
+            ValueError: `step` is 0, or a number is not finite.
+            ArgumentError: one is no number.
         """
         if stop is None:
             start, stop = 0, start
+        _check_numbers("arange", start, stop, step)
         if step == 0:
             raise ValueError("arange: step is 0; expected a number that leads from start to stop")
         given = (start, stop, step)
         has_float = any(isinstance(value, float) for value in given)
         chosen = dtypes.default_float if has_float else dtypes.default_int
         element = chosen if dtype is None else to_dtype(dtype)
-        count = max(0, -(-(stop - start) // step))
-        length = int(count)
+        length = int(max(0, -(-(stop - start) // step)))
+        as_new_shape((length,), "arange")
         if not dtypes.is_float(element):
             for value in (start, start + (length - 1) * step if length else start):
                 check_literal(value, element)
@@ -153,7 +178,8 @@ class Creation(Conversion):
         Raises:
             ValueError: `steps` is negative.
         """
-        if steps < 0:
+        _check_numbers("linspace", start, stop)
+        if whole_number(steps, "linspace: steps") < 0:
             raise ValueError(f"linspace: steps is {steps}; expected 0 or more")
         element = dtypes.default_float if dtype is None else to_dtype(dtype)
         wide = dtypes.float64 if element is dtypes.float64 else dtypes.float32
@@ -177,9 +203,7 @@ class Creation(Conversion):
         requires_grad: bool | None = None,
     ) -> Self:
         """Ones on the diagonal of a matrix of `n` rows and `m` (default `n`) columns."""
-        shape = (n, n if m is None else m)
-        if min(shape) < 0:
-            raise ValueError(f"eye: sizes are 0 or more, got {shape}")
+        shape = as_new_shape((n, n if m is None else m), "eye")
         element = dtypes.default_float if dtype is None else to_dtype(dtype)
         on_diagonal = positions(shape, 0, dtypes.int32).eq(positions(shape, 1, dtypes.int32))
         return cls._created(on_diagonal.cast(element), device, requires_grad)
@@ -219,14 +243,26 @@ class Creation(Conversion):
         return cls(bytes(data), device, dtype or dtypes.default_float).reshape(shape)
 
     def diag(self) -> Self:
-        """A matrix with this vector on its diagonal."""
+        """A matrix with this vector on its diagonal.
+
+        Raises:
+            ShapeError: this is no vector.
+        """
+        if self.ndim != 1:
+            raise ShapeError(f"diag: expected a vector, got shape {self.shape}")
         n = self.shape[0]
         shape = (n, n)
         on_diagonal = positions(shape, 0, dtypes.int32).eq(positions(shape, 1, dtypes.int32))
         return self._from_uop(on_diagonal).where(self.unsqueeze(1), 0)
 
     def diagonal(self) -> Self:
-        """The diagonal of the last two axes."""
+        """The diagonal of the last two axes.
+
+        Raises:
+            ShapeError: there are less than two.
+        """
+        if self.ndim < 2:
+            raise ShapeError(f"diagonal: expected two axes or more, got shape {self.shape}")
         rows, columns = self.shape[-2:]
         line = iota(min(rows, columns), dtypes.int32)
         axes = (self.ndim - 2, self.ndim - 1)

@@ -9,11 +9,11 @@ from __future__ import annotations
 from typing import Any
 
 from tg_ir.dtype import DType, check_literal, dtypes, to_bytes
-from tg_ir.errors import DTypeError
+from tg_ir.errors import DTypeError, LiteralError
 from tg_ir.graph import UOp
 
 from tg_frontend.device import Device
-from tg_frontend.errors import DataError
+from tg_frontend.errors import ArgumentError, DataError
 from tg_frontend.lazy import array_of
 from tg_frontend.nodes.broadcasting import Shape, filled
 from tg_frontend.storage import buffer_with_contents, new_buffer
@@ -33,7 +33,7 @@ def uop_from_data(data: Any, device: str | tuple[str, ...] | None, dtype: DType 
     if isinstance(data, (list, tuple, range)):
         return _from_sequence(data, device, dtype)
     if isinstance(data, (bytes, bytearray, memoryview)):
-        raw = memoryview(data).cast("B")
+        raw = memoryview(memoryview(data).tobytes())  # in order, whatever its strides
         element = dtype or dtypes.uint8
         if len(raw) % element.itemsize:
             raise DataError(f"{len(raw)} bytes hold no whole number of {element.name}")
@@ -56,6 +56,21 @@ def own_storage(value: UOp, device: str | None = None) -> UOp:
         target = Device.DEFAULT
     buffer = new_buffer(str(target), int(value.size), value.dtype)
     return buffer.after(buffer.store(value.reshape((value.size,)))).reshape(shape)
+
+
+def one_device(device: str | tuple[str, ...] | None) -> str:
+    """The canonical name of the device that new values are put on; the default one for None.
+
+    Raises:
+        ArgumentError: not the name of one device.
+        UnknownDeviceError: no installed runtime offers it.
+    """
+    if device is not None and not isinstance(device, str):
+        raise ArgumentError(
+            f"device: expected the name of one device, such as 'CPU', got {device!r}; "
+            "make the tensor on one, then copy it by to()"
+        )
+    return Device.canonicalize(device)
 
 
 def to_device(uop: UOp, device: str | tuple[str, ...] | None) -> UOp:
@@ -81,10 +96,30 @@ def _from_number(
         number = int(value) if isinstance(value, int) else float(value)
     element = dtype or dtypes.from_py(number)
     if not isinstance(number, bool):
-        check_literal(number, element)
+        _check_data(number, element, dtype is None)
     if not dtypes.is_float(element):
-        return UOp.const(element, number)
+        constant = UOp.const(element, number)
+        elsewhere = device is not None and one_device(device) != Device.DEFAULT
+        return constant.copy_to_device(one_device(device)) if elsewhere else constant
     return _stored(to_bytes([float(number)], element), (), element, device)
+
+
+def _check_data(number: int | float, dtype: DType, is_chosen_here: bool) -> None:
+    """Refuse a number that its dtype cannot hold; where we chose that, say how to choose.
+
+    Raises:
+        LiteralError: it does not fit.
+    """
+    try:
+        check_literal(number, dtype)
+    except LiteralError as error:
+        if not is_chosen_here:
+            raise
+        fact = str(error).partition(";")[0]
+        wider = "int64" if isinstance(number, int) else "float64"
+        raise LiteralError(
+            f"{fact}; that is the default for such data: give a wider one, as in dtype='{wider}'"
+        ) from None
 
 
 def _stored(
@@ -93,23 +128,20 @@ def _stored(
     dtype: DType,
     device: str | tuple[str, ...] | None,
 ) -> UOp:
+    name = one_device(device)
     if not len(contents):
         return filled(dtype, 0, shape)
-    if device is not None and not isinstance(device, str):
-        raise DataError(
-            f"data is put on one device; got {device}: make the tensor on one, then copy it by to()"
-        )
-    return buffer_with_contents(Device.canonicalize(device), dtype, contents).reshape(shape)
+    return buffer_with_contents(name, dtype, contents).reshape(shape)
 
 
 def _from_sequence(data: Any, device: str | tuple[str, ...] | None, dtype: DType | None) -> UOp:
     numbers, shape = _flatten(data)
     if any(not isinstance(number, (bool, int, float)) for number in numbers):
-        return _from_array(array_of(data), device, dtype)
+        return _from_array(data, device, dtype)
     element = dtype or _dtype_of_numbers(numbers)
     for number in numbers:
         if not isinstance(number, bool):
-            check_literal(number, element)
+            _check_data(number, element, dtype is None)
     plain = [bool(n) if element is dtypes.bool else n for n in numbers]
     if dtypes.is_int(element):
         plain = [int(n) for n in plain]
@@ -142,15 +174,37 @@ def _flatten(data: Any) -> tuple[list[Any], tuple[int, ...]]:
     return level, shape
 
 
+def _as_array(data: Any) -> Any:
+    """What numpy makes of data that is neither number, list of numbers nor array.
+
+    Raises:
+        DataError: nothing.
+    """
+    try:
+        return array_of(data)
+    except (ValueError, TypeError) as error:
+        raise DataError(
+            f"no tensor can be made of {_named(data)}; expected numbers, lists of numbers, bytes "
+            f"or a numeric numpy array (numpy says: {error})"
+        ) from None
+
+
+def _named(data: Any) -> str:
+    """The type of data, and the data itself where it is short."""
+    shown = repr(data)
+    kind = type(data).__name__
+    return f"{kind} {shown}" if len(shown) <= 40 else kind
+
+
 def _from_array(data: Any, device: str | tuple[str, ...] | None, dtype: DType | None) -> UOp:
-    array = data if hasattr(data, "tobytes") and hasattr(data, "dtype") else array_of(data)
+    array = data if hasattr(data, "tobytes") and hasattr(data, "dtype") else _as_array(data)
     name = array.dtype.name
     try:
         element = dtypes.from_name(name)
     except DTypeError:
-        kind = type(data).__name__
+        elements = "" if name.startswith("str") else f" with elements of type {name}"
         raise DataError(
-            f"no tensor can be made of {kind} with elements of type {name}; "
+            f"no tensor can be made of {_named(data)}{elements}; "
             "expected numbers, lists of numbers, bytes or a numeric numpy array"
         ) from None
     if array.dtype.byteorder == ">":

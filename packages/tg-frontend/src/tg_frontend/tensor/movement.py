@@ -10,21 +10,15 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 from tg_ir.errors import ShapeError
-from tg_ir.graph import GroupOp, Ops, SkewArg, UOp, as_int, prod, same_extent
+from tg_ir.graph import GroupOp, Ops, SkewArg, UOp, prod, same_extent
 
-from tg_frontend.nodes.broadcasting import Shape, resolve_axis
+from tg_frontend.nodes.broadcasting import resolve_axis
+from tg_frontend.nodes.sizes import Shape, as_new_shape, as_shape, at_least_one, whole_number
 from tg_frontend.tensor.core import ViewLink
 from tg_frontend.tensor.functions import Functions
 
 # what reads each element of its source at one place only, or at several in the case of EXPAND
 _VIEW_OPS = GroupOp.Movement - {Ops.PAD, Ops.UNSKEW}
-
-
-def as_shape(sizes: Sequence[Any]) -> Shape:
-    """Sizes given one by one, or as one tuple or list."""
-    if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)):
-        sizes = sizes[0]
-    return tuple(as_int(s) if isinstance(s, UOp) else int(s) for s in sizes)
 
 
 class Movement(Functions):
@@ -65,6 +59,12 @@ class Movement(Functions):
             ShapeError: the numbers of elements differ; names both shapes.
         """
         given = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
+        kept = [k for k, size in enumerate(given) if size is None]
+        if kept and kept[-1] >= self.ndim:
+            raise ShapeError(
+                f"reshape: None at place {kept[-1]} of {tuple(given)} keeps an axis "
+                f"that shape {self.shape} does not have"
+            )
         wanted = as_shape([self.shape[k] if s is None else s for k, s in enumerate(given)])
         return self._moved(self.uop.reshape(_infer_size(self.shape, wanted)))
 
@@ -87,7 +87,7 @@ class Movement(Functions):
             old if new is None or (isinstance(new, int) and new == -1) else new
             for old, new in zip(aligned, given, strict=True)
         ]
-        return self._moved(self.uop.reshape(aligned).expand(as_shape(kept)))
+        return self._moved(self.uop.reshape(aligned).expand(as_new_shape(kept, "expand")))
 
     def permute(self, *order: Any) -> Self:
         """The axes in another order.
@@ -95,7 +95,7 @@ class Movement(Functions):
         Raises:
             ShapeError: `order` does not name each axis once.
         """
-        axes = tuple(resolve_axis(axis, self.ndim) for axis in as_shape(order))
+        axes = tuple(resolve_axis(axis, self.ndim) for axis in as_shape(order, "permute"))
         if sorted(axes) != list(range(self.ndim)):
             raise ShapeError(
                 f"permute: {axes} does not name each axis 0..{self.ndim - 1} of {self.shape} once"
@@ -113,6 +113,14 @@ class Movement(Functions):
         Raises:
             ShapeError: bounds outside the axis, or not one pair an axis.
         """
+        pairs = isinstance(arg, (tuple, list)) and all(
+            pair is None or (isinstance(pair, (tuple, list)) and len(pair) == 2) for pair in arg
+        )
+        if not pairs:
+            raise ShapeError(
+                f"shrink: expected a pair (begin, end) or None for each axis of {self.shape}, "
+                f"got {arg!r}"
+            )
         if len(arg) != self.ndim:
             raise ShapeError(f"shrink: {len(arg)} pairs of bounds for {self.ndim} axes")
         bounds = [(0, s) if b is None else b for s, b in zip(self.shape, arg, strict=True)]
@@ -162,6 +170,10 @@ class Movement(Functions):
         if self.ndim == 0:
             return self.reshape((1,))
         start, end = resolve_axis(start_dim, self.ndim), resolve_axis(end_dim, self.ndim)
+        if start > end:
+            raise ShapeError(
+                f"flatten: axis {start_dim} comes after axis {end_dim} in shape {self.shape}"
+            )
         joined = prod(self.shape[start : end + 1])
         return self.reshape(self.shape[:start] + (joined,) + self.shape[end + 1 :])
 
@@ -173,7 +185,7 @@ class Movement(Functions):
 
     def repeat(self, *repeats: Any) -> Self:
         """The tensor tiled, as numpy's `tile`."""
-        counts = as_shape(repeats)
+        counts = as_new_shape(repeats, "repeat")
         base = (1,) * (len(counts) - self.ndim) + self.shape
         counts = (1,) * (len(base) - len(counts)) + counts
         split = tuple(size for extent in base for size in (1, extent))
@@ -183,6 +195,8 @@ class Movement(Functions):
 
     def repeat_interleave(self, repeats: int, dim: int | None = None) -> Self:
         """Each element `repeats` times in a row, along one axis or flattened."""
+        if whole_number(repeats, "repeat_interleave") < 0:
+            raise ShapeError(f"repeat_interleave: expected 0 or more repeats, got {repeats}")
         x, axis = (self.flatten(), 0) if dim is None else (self, resolve_axis(dim, self.ndim))
         before, extent, after = x.shape[:axis], x.shape[axis], x.shape[axis + 1 :]
         spread = x.reshape(before + (extent, 1) + after).expand(before + (extent, repeats) + after)
@@ -196,9 +210,10 @@ class Movement(Functions):
         """
         axis = resolve_axis(dim, self.ndim)
         extent = int(self.shape[axis])
-        if isinstance(sizes, int):
-            starts = range(0, max(1, extent), sizes)
-            sizes = [min(sizes, extent - start) for start in starts]
+        if not isinstance(sizes, (tuple, list)):
+            size = at_least_one(sizes, "split: the size of a piece")
+            starts = range(0, max(1, extent), size)
+            sizes = [min(size, extent - start) for start in starts]
         if sum(sizes) != extent:
             raise ShapeError(
                 f"split: sizes {tuple(sizes)} do not add up to axis {axis} of {self.shape}"
@@ -213,7 +228,7 @@ class Movement(Functions):
     def chunk(self, chunks: int, dim: int = 0) -> list[Self]:
         """At most `chunks` equal pieces, the last perhaps smaller."""
         extent = int(self.shape[resolve_axis(dim, self.ndim)])
-        size = max(1, -(-extent // chunks))
+        size = max(1, -(-extent // at_least_one(chunks, "chunk: the number of chunks")))
         return list(self.split(size, dim))
 
     def _narrow(self, axis: int, begin: Any, end: Any) -> Self:
@@ -226,6 +241,8 @@ class Movement(Functions):
         """All windows of `size` along an axis, `step` apart; the window is a new last axis."""
         axis = resolve_axis(dim, self.ndim)
         extent = self.shape[axis]
+        at_least_one(size, "unfold: the size of a window")
+        at_least_one(step, "unfold: the step")
         if size > extent:
             raise ShapeError(f"unfold: a window of {size} does not fit axis {axis} of {self.shape}")
         windows = windowed(self.uop.reshape((*self.shape, 1)), axis, self.ndim, size, step, 1)

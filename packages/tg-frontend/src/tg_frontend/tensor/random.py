@@ -12,13 +12,14 @@ import threading
 import weakref
 from typing import Any, Self
 
-from tg_ir.dtype import DType, dtypes, to_dtype
+from tg_ir.dtype import DType, check_literal, dtypes, to_dtype
+from tg_ir.errors import DTypeError, ShapeError
 from tg_ir.graph import Ops, UOp, prod
 
-from tg_frontend.device import Device
 from tg_frontend.nodes.broadcasting import broadcast_to, iota
+from tg_frontend.nodes.sizes import Shape, as_new_shape, whole_number
 from tg_frontend.tensor.creation import Creation, DeviceName, DTypeLike
-from tg_frontend.tensor.movement import as_shape
+from tg_frontend.tensor.data import one_device
 
 KEY_NAME = "rng_key"
 COUNTER_NAME = "rng_counter"
@@ -113,11 +114,11 @@ class Random(Creation):
     @staticmethod
     def manual_seed(seed: int = 0) -> None:
         """Start the sequence of random numbers that belongs to `seed`."""
-        _generator.seed(int(seed))
+        _generator.seed(whole_number(seed, "manual_seed"))
 
     @classmethod
     def _drawn(cls, uop: UOp, device: DeviceName, requires_grad: bool | None) -> Self:
-        name = Device.canonicalize(device if isinstance(device, str) else None)
+        name = one_device(device)
         placed = uop if uop.size == 0 else uop.copy_to_device(name)
         return cls._from_uop(placed).requires_grad_(requires_grad)
 
@@ -131,8 +132,9 @@ class Random(Creation):
         contiguous: bool = True,
     ) -> Self:
         """Uniform from 0 to below 1. `contiguous` is accepted for compatibility."""
-        element = dtypes.default_float if dtype is None else to_dtype(dtype)
-        return cls._drawn(uniform_floats(as_shape(shape), element), device, requires_grad)
+        element = _float_dtype("rand", dtype)
+        drawn = uniform_floats(as_new_shape(shape, "rand"), element)
+        return cls._drawn(drawn, device, requires_grad)
 
     @classmethod
     def randn(
@@ -143,8 +145,8 @@ class Random(Creation):
         requires_grad: bool | None = None,
     ) -> Self:
         """From the standard normal distribution (Box and Muller)."""
-        element = dtypes.default_float if dtype is None else to_dtype(dtype)
-        return cls._drawn(_normal(as_shape(shape), element), device, requires_grad)
+        element = _float_dtype("randn", dtype)
+        return cls._drawn(_normal(as_new_shape(shape, "randn"), element), device, requires_grad)
 
     @classmethod
     def randint(
@@ -160,13 +162,16 @@ class Random(Creation):
 
         Raises:
             ValueError: `high` is not above `low`, or the dtype is a float.
+            LiteralError: the dtype cannot hold the bounds.
         """
         element = dtypes.default_int if dtype is None else to_dtype(dtype)
         if not dtypes.is_int(element):
             raise ValueError(f"randint gives ints, not {element.name}; use uniform")
         if high <= low:
             raise ValueError(f"randint: high {high} is not above low {low}")
-        sizes = as_shape(shape)
+        check_literal(whole_number(low, "randint: low"), element)
+        check_literal(whole_number(high, "randint: high") - 1, element)
+        sizes = as_new_shape(shape, "randint")
         # the upper 32 bits as a fraction of the range: no remainder, so no value is favoured by
         # more than 2^-32
         span = high - low
@@ -187,8 +192,8 @@ class Random(Creation):
         requires_grad: bool | None = None,
     ) -> Self:
         """Uniform from `low` to below `high`."""
-        element = dtypes.default_float if dtype is None else to_dtype(dtype)
-        drawn = uniform_floats(as_shape(shape), element) * (high - low) + low
+        element = _float_dtype("uniform", dtype)
+        drawn = uniform_floats(as_new_shape(shape, "uniform"), element) * (high - low) + low
         return cls._drawn(drawn, device, requires_grad)
 
     @classmethod
@@ -202,35 +207,38 @@ class Random(Creation):
         requires_grad: bool | None = None,
     ) -> Self:
         """From the normal distribution of this mean and standard deviation."""
-        element = dtypes.default_float if dtype is None else to_dtype(dtype)
-        return cls._drawn(_normal(as_shape(shape), element) * std + mean, device, requires_grad)
+        element = _float_dtype("normal", dtype)
+        drawn = _normal(as_new_shape(shape, "normal"), element) * std + mean
+        return cls._drawn(drawn, device, requires_grad)
 
     @classmethod
     def scaled_uniform(cls, *shape: Any, **options: Any) -> Self:
         """Uniform from -1 to 1, divided by the square root of the number of elements."""
-        sizes = as_shape(shape)
+        sizes = as_new_shape(shape, "scaled_uniform")
         bound = 1.0 / math.sqrt(max(1, int(prod(sizes))))
         return cls.uniform(*sizes, low=-bound, high=bound, **options)
 
     @classmethod
     def glorot_uniform(cls, *shape: Any, **options: Any) -> Self:
         """Uniform, bounded by sqrt(6 / (fan in + fan out)) (Glorot and Bengio, 2010)."""
-        sizes = as_shape(shape)
-        bound = math.sqrt(6 / (int(sizes[0]) + int(prod(sizes[1:]))))
+        sizes = as_new_shape(shape, "glorot_uniform")
+        if not sizes:
+            raise ShapeError("glorot_uniform: expected one axis or more, got none")
+        bound = math.sqrt(6 / max(1, int(sizes[0]) + _fan_in(sizes)))
         return cls.uniform(*sizes, low=-bound, high=bound, **options)
 
     @classmethod
     def kaiming_uniform(cls, *shape: Any, a: float = 0.01, **options: Any) -> Self:
         """Uniform for rectifiers with slope `a` (He et al., 2015)."""
-        sizes = as_shape(shape)
-        bound = math.sqrt(3.0) * math.sqrt(2.0 / (1 + a**2)) / math.sqrt(int(prod(sizes[1:])))
+        sizes = as_new_shape(shape, "kaiming_uniform")
+        bound = math.sqrt(3.0) * math.sqrt(2.0 / (1 + a**2)) / math.sqrt(_fan_in(sizes))
         return cls.uniform(*sizes, low=-bound, high=bound, **options)
 
     @classmethod
     def kaiming_normal(cls, *shape: Any, a: float = 0.01, **options: Any) -> Self:
         """Normal for rectifiers with slope `a` (He et al., 2015)."""
-        sizes = as_shape(shape)
-        std = math.sqrt(2.0 / (1 + a**2)) / math.sqrt(int(prod(sizes[1:])))
+        sizes = as_new_shape(shape, "kaiming_normal")
+        std = math.sqrt(2.0 / (1 + a**2)) / math.sqrt(_fan_in(sizes))
         return cls.normal(*sizes, mean=0.0, std=std, **options)
 
     # ---- like another
@@ -251,6 +259,23 @@ class Random(Creation):
         """One with the probability that each element is, else zero."""
         draws = self.rand_like(dtype=dtypes.float32)
         return draws.lt(self).cast(self.dtype)
+
+
+def _fan_in(shape: Shape) -> int:
+    """How many inputs one output has; 1 where there are none, so that it can divide."""
+    return max(1, int(prod(shape[1:])))
+
+
+def _float_dtype(what: str, dtype: DTypeLike) -> DType:
+    """The dtype of drawn floats.
+
+    Raises:
+        DTypeError: it is no float.
+    """
+    element = dtypes.default_float if dtype is None else to_dtype(dtype)
+    if not dtypes.is_float(element):
+        raise DTypeError(f"{what}: draws floats, not {element.name}; use randint for ints")
+    return element
 
 
 def _normal(shape: tuple[Any, ...], dtype: DType) -> UOp:
