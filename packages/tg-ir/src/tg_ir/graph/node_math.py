@@ -141,6 +141,9 @@ class NodeMath:
     def minimum(self, other: Any) -> UOp:
         """The smaller of two integers."""
         right = self._operand(other)
+        if self.dtype is dtypes.index:
+            # by MAX, whose bounds are as tight as they can be
+            return -((-self).maximum(-right))
         return (self < right).where(self, right)
 
     def where(self, yes: Any, no: Any) -> UOp:
