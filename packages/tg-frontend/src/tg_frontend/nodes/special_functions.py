@@ -170,6 +170,11 @@ def round_half_even(uop: UOp) -> UOp:
     return away.where(whole + step, whole)
 
 
+def is_infinite(uop: UOp) -> UOp:
+    """Whether a float is an infinity of either sign."""
+    return absolute(uop).eq(uop.const_like(math.inf))
+
+
 def float_floor_division(left: UOp, right: UOp) -> tuple[UOp, UOp]:
     """Quotient and remainder of floats by Python's rules.
 
@@ -177,12 +182,21 @@ def float_floor_division(left: UOp, right: UOp) -> tuple[UOp, UOp]:
 
     The rounded quotient may be one off. The remainder, which one fused step gives, tells.
     """
-    quotient = floor(left / right)
+    zero = right.const_like(0)
+    ratio = left / right
+    quotient = floor(ratio)
     remainder = (-quotient).alu(Ops.MULACC, right, left)
+    # an infinite divisor leaves all of a finite dividend
+    leaves_all = is_infinite(right) & (left - left).eq(zero)
+    quotient = leaves_all.where(ratio, quotient)
+    remainder = leaves_all.where(left, remainder)
     # rounding to nearest never takes the quotient below a whole number, so it is at most too large
-    is_over = (right.const_like(0) < right).where(remainder < 0, remainder > 0)
+    is_over = (zero < right).where(remainder < 0, remainder > 0)
     quotient = is_over.where(quotient - 1, quotient)
+    quotient = (is_infinite(left) & right.ne(zero)).where(right.const_like(math.nan), quotient)
     remainder = is_over.where(remainder + right, remainder)
+    signed_zero = (right < 0).where(right.const_like(-0.0), zero)
+    remainder = remainder.eq(zero).where(signed_zero, remainder)
     return quotient, remainder
 
 
