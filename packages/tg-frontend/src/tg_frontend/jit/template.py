@@ -55,8 +55,9 @@ class ViewTemplate:
         view = self.view
         if view is self.hole:
             return buffer
-        if view.op is Ops.RESHAPE and view.src == (self.hole,):
-            return buffer.reshape(view.arg)
+        if len(view.src) == 1 and view.src[0] is self.hole:
+            # made directly: `reshape` would infer the shape of each new version
+            return UOp(view.op, view.dtype, (buffer,), view.arg)
         return view.substitute({self.hole: buffer, **(binds or {})})
 
 

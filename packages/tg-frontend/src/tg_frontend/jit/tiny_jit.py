@@ -11,6 +11,7 @@ from typing import Any, Generic, ParamSpec, TypeVar, cast, overload
 from tg_ir.config import JIT
 
 from tg_frontend.capture import observers
+from tg_frontend.errors import ArgumentError
 from tg_frontend.jit.arguments import Arguments, collect_arguments
 from tg_frontend.jit.call_signature import CallSignature
 from tg_frontend.jit.captured_call import CapturedCall
@@ -44,7 +45,13 @@ class TinyJit(Generic[P, ResultT]):
     """
 
     def __init__(self, fxn: Callable[P, ResultT]) -> None:
-        """Wrap a function; nothing runs."""
+        """Wrap a function; nothing runs.
+
+        Raises:
+            ArgumentError: it cannot be called.
+        """
+        if not callable(fxn):
+            raise ArgumentError(f"TinyJit: expected a function of tensors, got {fxn!r}")
         self.fxn = fxn
         self._lock = threading.RLock()
         self._of_instance: weakref.WeakKeyDictionary[Any, TinyJit[..., ResultT]] = (
