@@ -5,6 +5,9 @@ The cache, functions, copies between devices, symbolic sizes, long reductions, t
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import time
 
 import numpy as np
@@ -154,6 +157,47 @@ def test_a_value_without_a_device_is_refused():
     value = UOp.const(dtypes.float32, 3.0).reshape((1,)).expand((4,)).contiguous()
     with pytest.raises(ScheduleError, match=r"no device is named; wrap it in COPY"):
         create_schedule(UOp.sink(value))
+
+
+# ---- the same kernels in every process
+
+PROGRAM = """
+from tg_codegen.schedule import create_schedule
+from tg_ir.dtype import dtypes
+from tg_ir.graph.ops import Ops, SkewArg
+from tg_ir.graph.uop import UOp
+
+junk = [UOp.new_buffer("CPU", n + 1, dtypes.int8) for n in range({junk})]
+x, w = (UOp.new_buffer("CPU", 64, dtypes.float32).reshape((8, 8)) for _ in range(2))
+index = UOp.new_buffer("CPU", 6, dtypes.int32).reshape((2, 3))
+rows = UOp(Ops.GATHER, x.dtype, (x, index), (0,)).reshape((6, 8))
+wide = rows.reshape((6, 1, 8)).expand((6, 8, 8)) * w.reshape((1, 8, 8)).expand((6, 8, 8))
+product = wide.reduce_axis(Ops.ADD, (2,)).reshape((6, 8)) + rows
+powers = (product - product.reduce_axis(Ops.MAX, (1,)).expand((6, 8))).alu(Ops.EXP2)
+scaled = powers / powers.reduce_axis(Ops.ADD, (1,)).expand((6, 8))
+n = UOp.variable("n", 1, 6).bind(4)
+part = scaled.shrink(((0, n), (0, 8))).pad(((0, 0), (1, 1)))
+new = x.src[0].after(x.src[0].store(x.reshape((64,)) + w.reshape((64,))))
+schedule = create_schedule(UOp.sink(part.contiguous(), new, scaled + rows, w + x))
+for call in schedule.linear.src:
+    print(call.src[0].key.hex(), len(call.src))
+"""
+
+
+def test_kernels_are_the_same_in_every_process():
+    def kernels(seed: int) -> str:
+        run = subprocess.run(
+            [sys.executable, "-c", PROGRAM.replace("{junk}", str(seed * 37))],
+            env={"PYTHONHASHSEED": str(seed), "PYTHONPATH": os.pathsep.join(sys.path)},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return run.stdout
+
+    first = kernels(1)
+    assert len(first.splitlines()) >= 4
+    assert kernels(2) == first
 
 
 # ---- what cannot be scheduled

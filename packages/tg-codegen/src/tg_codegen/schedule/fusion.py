@@ -15,17 +15,11 @@ from tg_ir.graph.uop import UOp
 
 from tg_codegen.schedule.context import Context, KernelDraft, KernelStore, loops_of
 from tg_codegen.schedule.errors import ScheduleError
-from tg_codegen.schedule.facts import MAX_ROW, SMALL_REDUCTION, Facts, FactsWalk
+from tg_codegen.schedule.facts import FactsWalk
 from tg_codegen.schedule.movement_index import Index, both, flatten, push_index
-from tg_codegen.schedule.storage import Storage, upper_size
+from tg_codegen.schedule.storage import Storage
+from tg_codegen.schedule.store_or_recompute import is_better_stored
 from tg_codegen.schedule.tensor_order import LEAVES, TRANSPARENT, is_transfer
-
-# Work that is rather repeated than stored: within one kernel, in two kernels, for each repetition
-# in a loop.
-_WORK_TWICE_IN_KERNEL = 96.0
-_WORK_IN_TWO_KERNELS = 8.0
-_WORK_IN_LOOP = 2.0
-_WORK_WITHOUT_BUFFERS = 24.0
 
 
 @dataclass(slots=True)
@@ -72,42 +66,14 @@ class Fusion:
                 continue
             if node.op in {Ops.STORE, Ops.SINK}:
                 continue
-            if node in self._storage.buffers or self._must_realise(node, wanted):
+            stored = node in self._storage.buffers
+            if stored or is_better_stored(node, self._facts[node], wanted):
                 self.plan.reads[node] = wanted
                 if wanted or node in self._required:
                     self._start(node)
             elif wanted:
                 self._inline(node, wanted)
         return self.plan
-
-    # ---- decisions
-
-    def _must_realise(self, node: UOp, wanted: Sequence[Context]) -> bool:
-        if not wanted or node.op in GroupOp.Movement or node.op in TRANSPARENT:
-            return False
-        if node.op is Ops.GETTUPLE:
-            # several states of one reduction; the reduction itself stays in the kernel of each
-            return not (len(wanted) == 1 and self._reduces_in_place(node, wanted[0]))
-        if node.op is Ops.SCAN_AXIS:
-            return True
-        facts = self._facts[node]
-        if node.op is Ops.REDUCE_AXIS and len(node.src) > 1:
-            return False
-        if facts.row:
-            return len(wanted) > 1 or not self._reduces_in_place(node, wanted[0])
-        return _is_repeated_too_often(node, facts, wanted)
-
-    def _reduces_in_place(self, node: UOp, context: Context) -> bool:
-        """Whether the reduction inside `node` may run where it is read."""
-        row = self._facts[node].row
-        if context.inside(AxisType.REDUCE) or context.inside(AxisType.LOOP):
-            return False
-        if context.mask is not None and row > SMALL_REDUCTION:
-            return False
-        if context.repeats(upper_size(node.shape)) > 1.5:
-            return False
-        reuse = context.row_of_reuse()
-        return reuse == 1 or (reuse == row and row <= MAX_ROW)
 
     # ---- kernels
 
@@ -256,29 +222,6 @@ class Fusion:
             index.append(found.position)
             within = both(within, found.within)
         return tuple(index), within
-
-
-def _is_repeated_too_often(node: UOp, facts: Facts, wanted: Sequence[Context]) -> bool:
-    elements = upper_size(node.shape)
-    repeats = max(context.repeats(elements) for context in wanted)
-    places = len(wanted)
-    work = facts.work
-    if repeats > 1.5:
-        if not facts.leaves:
-            return work > _WORK_WITHOUT_BUFFERS
-        if facts.hoisted or len(facts.leaves) > 1 or places > 4:
-            return work > 0
-        return work > (2 * _WORK_IN_LOOP if repeats <= 2 else _WORK_IN_LOOP)
-    if places == 1:
-        return False
-    kernels = len({id(context.kernel) for context in wanted})
-    if kernels == 1:
-        return work * places > _WORK_TWICE_IN_KERNEL
-    if not facts.leaves:
-        return work * (places - 1) > _WORK_WITHOUT_BUFFERS
-    if facts.hoisted or len(facts.leaves) > 2:
-        return work > 0
-    return work * (places - 1) > _WORK_IN_TWO_KERNELS
 
 
 def _loop_kinds(target: UOp) -> list[AxisType]:
