@@ -49,7 +49,6 @@ CASES = {
     "where": (lambda x, y: (x > 0).where(x * 2, y * 3), A, B),
     "clamp": (lambda x: x.clamp(-0.5, 0.5), A),
     "lerp": (lambda x, y: x.lerp(y, 0.3), A, B),
-    "cast": (lambda x: x.float().double() if False else x.cast(x.dtype), A),
     "sum": (lambda x: x.sum(0), A),
     "mean": (lambda x: x.mean(1), A),
     "max": (lambda x: x.max(1), A),
@@ -86,8 +85,16 @@ CASES = {
     "matmul": (lambda x, y: x @ y.T, A, B),
     "vector_product": (lambda x, y: x @ y, A, B[0]),
     "einsum": (lambda x, y: Tensor.einsum("ij,kj->ik", x, y), A, B),
-    "conv": (lambda x, w: x.conv2d(w, padding=1, stride=2), IMAGE, RNG.standard_normal((3, 2, 3, 3))),
-    "conv_groups": (lambda x, w: x.conv2d(w, groups=2, dilation=2), IMAGE, RNG.standard_normal((4, 1, 3, 3))),
+    "conv": (
+        lambda x, w: x.conv2d(w, padding=1, stride=2),
+        IMAGE,
+        RNG.standard_normal((3, 2, 3, 3)),
+    ),
+    "conv_groups": (
+        lambda x, w: x.conv2d(w, groups=2, dilation=2),
+        IMAGE,
+        RNG.standard_normal((4, 1, 3, 3)),
+    ),
     "conv_transpose": (
         lambda x, w: x.conv_transpose2d(w, padding=1, stride=2, output_padding=1),
         IMAGE[..., :3, :3],
@@ -102,7 +109,11 @@ CASES = {
     "attention": (lambda x, y: x.scaled_dot_product_attention(y, y), A, B),
     "written_part": (lambda x, y: written(x, y), A, B),
     "written_doubles": (lambda x, y: written_doubles(x, y), A, B),
-    "scatter_add": (lambda x, y: x.scatter(1, Tensor([[0, 0], [1, 2], [3, 3]]), y, reduce="add"), A, B),
+    "scatter_add": (
+        lambda x, y: x.scatter(1, Tensor([[0, 0], [1, 2], [3, 3]]), y, reduce="add"),
+        A,
+        B,
+    ),
 }
 
 

@@ -1,4 +1,4 @@
-"""What a gradient is, where there is none, and that realising changes neither (SEMANTICS 3 and 4)."""
+"""What a gradient is, where there is none, and that realising changes neither (promises 3, 4)."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_intermediate_values_can_be_targets():
         lambda x: (x > 0).where(x.log(), 0.0),
         lambda x: (x > 0).where(x.sqrt(), 0.0),
         lambda x: (x > 0).where(1 / x, x),
-        lambda x: (x < 1).where(x, (x * 1000).exp()) if False else (x < 5).where(x, (x * 1e4).exp()),
+        lambda x: (x < 5).where(x, (x * 1e4).exp()),
         lambda x: (x != 0).where(x / x, 1.0) + x * 0.0,
         lambda x: (x > 0).where(x.log().reshape(5, 1).T.reshape(5), 0.0),
     ],
@@ -120,8 +120,8 @@ def test_equal_extremes_share_the_gradient():
 
 def test_flat_functions_have_gradient_zero():
     x = Tensor([0.5, 1.5])
-    for function in (lambda t: t.floor(), lambda t: t.round(), lambda t: t.trunc(), lambda t: t.sign()):
-        (gradient,) = function(x).sum().gradient(x)
+    for name in ("floor", "ceil", "round", "trunc", "sign"):
+        (gradient,) = getattr(x, name)().sum().gradient(x)
         np.testing.assert_array_equal(gradient.numpy(), [0, 0])
 
 

@@ -17,7 +17,8 @@ ALL += [np.float16, np.float32, np.float64]
 @given(data=st.data())
 @settings(max_examples=10)
 def test_numpy_arrays_come_back_as_they_were(kind, data):
-    array = data.draw(hnp.arrays(kind, hnp.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=4)))
+    shapes = hnp.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=4)
+    array = data.draw(hnp.arrays(kind, shapes))
     result = Tensor(array).numpy()
     assert result.dtype == array.dtype
     np.testing.assert_array_equal(result, array)
@@ -72,7 +73,8 @@ def test_bfloat16_rounds_and_comes_back_as_float32():
 
 def test_constants_match_numpy():
     np.testing.assert_array_equal(Tensor.zeros(2, 3).numpy(), np.zeros((2, 3), np.float32))
-    np.testing.assert_array_equal(Tensor.ones((2, 3), dtype="int8").numpy(), np.ones((2, 3), np.int8))
+    ones = Tensor.ones((2, 3), dtype="int8").numpy()
+    np.testing.assert_array_equal(ones, np.ones((2, 3), np.int8))
     np.testing.assert_array_equal(Tensor.full((2,), 7).numpy(), np.int32([7, 7]))
     np.testing.assert_array_equal(Tensor.eye(2, 3).numpy(), np.eye(2, 3, dtype=np.float32))
     assert Tensor.full((2,), 7).dtype is dtypes.int32

@@ -28,7 +28,7 @@ def test_reading_by_ints_and_slices_matches_numpy(key):
     np.testing.assert_array_equal(result.numpy(), expected)
 
 
-@given(key=hnp.basic_indices(SHAPE, allow_newaxis=True, allow_ellipsis=True, max_dims=5), data=st.data())
+@given(key=BASIC, data=st.data())
 @settings(max_examples=80)
 def test_writing_by_ints_and_slices_matches_numpy(key, data):
     expected = numbers()

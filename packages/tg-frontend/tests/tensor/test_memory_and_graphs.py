@@ -10,6 +10,9 @@ import time
 import numpy as np
 import pytest
 from tg_frontend import GlobalCounters, Tensor
+from tg_frontend.nn import Linear
+from tg_frontend.nn.optim import Adam
+from tg_frontend.nn.state import get_parameters
 
 
 def used() -> int:
@@ -18,10 +21,6 @@ def used() -> int:
 
 
 def test_a_training_loop_is_flat_after_its_second_step():
-    from tg_frontend.nn import Linear
-    from tg_frontend.nn.optim import Adam
-    from tg_frontend.nn.state import get_parameters
-
     layers = [Linear(20, 30), Linear(30, 10)]
     optimizer = Adam(get_parameters(layers), lr=0.01)
     sizes = []

@@ -48,7 +48,10 @@ CASES = {
         lambda a: np.pad(a, ((0, 0), (1, 2), (0, 1)), constant_values=7),
     ),
     "pad_flat": (lambda t: t.pad((1, 0, 2, 1)), lambda a: np.pad(a, ((0, 0), (2, 1), (1, 0)))),
-    "pad_negative": (lambda t: t.pad((-1, 1)), lambda a: np.pad(a[..., 1:], ((0, 0),) * 2 + ((0, 1),))),
+    "pad_negative": (
+        lambda t: t.pad((-1, 1)),
+        lambda a: np.pad(a[..., 1:], ((0, 0), (0, 0), (0, 1))),
+    ),
     "pad_reflect": (
         lambda t: t.pad((2, 3), mode="reflect"),
         lambda a: np.pad(a, ((0, 0), (0, 0), (2, 3)), mode="reflect"),

@@ -1,7 +1,8 @@
-"""Random programs of reads, views and writes against a model in numpy: promises 1 to 3 of SEMANTICS.
+"""Random programs of reads, views and writes against a model in numpy: promises 1 to 3.
 
-The model: every tensor is a value of its own. Writing to a view also writes to the tensor it looks into; the view
-follows that tensor only if it still showed its current value. Realising anything at any time changes nothing.
+The model: every tensor is a value of its own. Writing to a view also writes to the tensor it looks
+into; the view follows that tensor only if it still showed its current value. Realising anything at
+any time changes nothing.
 """
 
 from __future__ import annotations
@@ -59,88 +60,89 @@ class Model:
             change(self.value)
 
 
-def run_program(data: st.DataObject) -> None:
-    rng = np.random.default_rng(data.draw(st.integers(0, 1000)))
-    models: list[Model] = []
-    for _ in range(2):
-        array = rng.integers(-9, 9, SHAPE).astype(np.float32)
-        models.append(Model(array.copy(), Tensor(array)))
+class Program:
+    """A program being run: its tensors with their models, and the source of its choices."""
 
-    def pick() -> Model:
-        return models[data.draw(st.integers(0, len(models) - 1))]
+    def __init__(self, data: st.DataObject) -> None:
+        self.data = data
+        self.models: list[Model] = []
+        rng = np.random.default_rng(data.draw(st.integers(0, 1000)))
+        for _ in range(2):
+            array = rng.integers(-9, 9, SHAPE).astype(np.float32)
+            self.models.append(Model(array.copy(), Tensor(array)))
 
-    for _ in range(data.draw(st.integers(1, 8))):
-        action = data.draw(
-            st.sampled_from(
-                ["view", "expression", "assign", "copy", "setitem", "mask", "iadd", "realize", "drop"]
-            )
-        )
-        model = pick()
-        if action == "view" and model.base is None and model.value.shape == SHAPE:
-            name = data.draw(st.sampled_from(sorted(VIEWS)))
-            made = Model(
-                VIEWS[name](model.value).copy(), VIEWS[name](model.tensor), model, name
-            )
+    def pick(self) -> Model:
+        return self.models[self.data.draw(st.integers(0, len(self.models) - 1))]
+
+    def pick_like(self, model: Model) -> Model | None:
+        other = self.pick()
+        return other if other.value.shape == model.value.shape else None
+
+    def view(self, model: Model) -> None:
+        if model.base is None and model.value.shape == SHAPE:
+            name = self.data.draw(st.sampled_from(sorted(VIEWS)))
+            value, tensor = VIEWS[name](model.value).copy(), VIEWS[name](model.tensor)
+            made = Model(value, tensor, model, name)
             model.views.append(made)
-            models.append(made)
-        elif action == "expression":
-            other = pick()
-            if other.value.shape == model.value.shape:
-                models.append(
-                    Model(model.value * 2 + other.value, model.tensor * 2 + other.tensor)
-                )
-        elif action == "assign":
-            other = pick()
-            if other.value.shape == model.value.shape:
-                value = other.value + 1
-                model.tensor.assign(other.tensor + 1)
+            self.models.append(made)
 
-                def assign(target, value=value):
-                    target[...] = value
+    def expression(self, model: Model) -> None:
+        other = self.pick_like(model)
+        if other is not None:
+            value, tensor = model.value * 2 + other.value, model.tensor * 2 + other.tensor
+            self.models.append(Model(value, tensor))
 
-                model.write(assign)
-        elif action == "copy":
-            other = pick()
-            if other.value.shape == model.value.shape and other is not model:
-                value = other.value.copy()
-                model.tensor.assign(other.tensor)
+    def assign(self, model: Model) -> None:
+        other = self.pick_like(model)
+        if other is not None:
+            value = other.value + 1
+            model.tensor.assign(other.tensor + 1)
+            model.write(lambda target: np.copyto(target, value))
 
-                def copy(target, value=value):
-                    target[...] = value
+    def copy(self, model: Model) -> None:
+        other = self.pick_like(model)
+        if other is not None and other is not model:
+            value = other.value.copy()
+            model.tensor.assign(other.tensor)
+            model.write(lambda target: np.copyto(target, value))
 
-                model.write(copy)
-        elif action == "setitem":
-            number = data.draw(st.integers(-5, 5))
-            model.tensor[-1] = number
+    def setitem(self, model: Model) -> None:
+        number = self.data.draw(st.integers(-5, 5))
+        model.tensor[-1] = number
+        model.write(lambda target: target.__setitem__(-1, number))
 
-            def setitem(target, number=number):
-                target[-1] = number
+    def mask(self, model: Model) -> None:
+        mask = model.value > 0
+        model.tensor[model.tensor > 0] = -1
+        model.write(lambda target: target.__setitem__(mask, -1))
 
-            model.write(setitem)
-        elif action == "mask":
-            mask = model.value > 0
-            model.tensor[model.tensor > 0] = -1
+    def iadd(self, model: Model) -> None:
+        doubled = model.value * 2
+        model.tensor += model.tensor
+        model.write(lambda target: np.copyto(target, doubled))
 
-            def masked(target, mask=mask):
-                target[mask] = -1
+    def realize(self, model: Model) -> None:
+        others = self.data.draw(st.lists(st.sampled_from(self.models)))
+        model.tensor.realize(*[other.tensor for other in others])
 
-            model.write(masked)
-        elif action == "iadd":
-            old = model.value.copy()
-            model.tensor += model.tensor
+    def drop(self, model: Model) -> None:
+        is_base = model.base is None and model.views  # a dropped base is another test
+        if len(self.models) > 2 and not is_base:
+            self.models = [other for other in self.models if other is not model]
 
-            def add(target, old=old):
-                target[...] = old + old
 
-            model.write(add)
-        elif action == "realize":
-            Tensor.realize(*[m.tensor for m in data.draw(st.lists(st.sampled_from(models), min_size=1))])
-        elif action == "drop" and len(models) > 2:
-            gone = models.pop(data.draw(st.integers(0, len(models) - 1)))
-            if gone.base is None and gone.views:
-                models.append(gone)  # a dropped base is another test
-    for number, model in enumerate(models):
-        np.testing.assert_array_equal(model.tensor.numpy(), model.value, err_msg=f"tensor {number}")
+STATEMENTS = ["view", "expression", "assign", "copy", "setitem", "mask", "iadd", "realize", "drop"]
+
+
+def run_program(data: st.DataObject) -> None:
+    program = Program(data)
+    for _ in range(data.draw(st.integers(1, 8))):
+        statement = data.draw(st.sampled_from(STATEMENTS))
+        getattr(program, statement)(program.pick())
+    for number, model in enumerate(program.models):
+        np.testing.assert_array_equal(
+            model.tensor.numpy(), model.value, err_msg=f"tensor {number}"
+        )
 
 
 @given(st.data())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tg_codegen.compile.driver import _kernels
 from tg_frontend import GlobalCounters, Tensor, dtypes
 
 
@@ -67,8 +68,6 @@ def test_distributions_have_their_moments():
 
 
 def test_a_new_seed_compiles_no_new_kernel():
-    from tg_codegen.compile.driver import _kernels
-
     Tensor.manual_seed(1)
     Tensor.rand(77).realize()
     known = len(_kernels)

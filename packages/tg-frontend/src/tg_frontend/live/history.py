@@ -131,7 +131,7 @@ class Histories:
         if node.op is Ops.AFTER and node not in self._plain:
             written = _whole_value(node)
             if written is not None:
-                # its buffer is a temporary of this schedule, so its contents are said by what was written
+                # its buffer is a temporary of this schedule: what was written says its contents
                 return self._new[written].reshape(node.shape)
         src = tuple([self._new[source] for source in node.src])
         if node.op is Ops.AFTER and src[0].op not in GroupOp.Version:

@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from tg_ir.graph import Ops, UOp
+from tg_ir.graph import GroupOp, Ops, UOp
 
 from tg_frontend.live.registry import ValueHolder
 from tg_frontend.live.walk import place_of, value_order, value_sources
 
 _STORED = frozenset({Ops.AFTER, Ops.CONTIGUOUS, Ops.COPY})
+_WORK = GroupOp.Elementwise | {Ops.REDUCE_AXIS, Ops.SCAN_AXIS, Ops.GATHER}
+_FEW_NODES = 96
 
 
 @dataclass(frozen=True)
@@ -53,8 +55,20 @@ def find_pinned_reads(
     for holder in holders:
         if not reading[holder.uop]:
             continue
-        if holder.uop in nodes and place_of(holder.uop) not in overwritten:
+        if place_of(holder.uop) not in overwritten and _is_little_more(holder.uop, nodes):
             computed.append(holder)
         else:
             pinned.update(dict.fromkeys(reading[holder.uop]))
     return PinnedReads(tuple(pinned), tuple(computed))
+
+
+def _is_little_more(value: UOp, nodes: set[UOp]) -> bool:
+    """Whether the graph of `nodes` computes `value`, or all but few last operations of it.
+
+    The loss of a training step is: the step needs its gradient, and so nearly all of it.
+    """
+    if value in nodes:
+        return True
+    extra = value_order((value,), nodes)
+    shares_work = any(node in nodes and node.op in _WORK for node in extra)
+    return shares_work and len(extra) <= _FEW_NODES

@@ -58,9 +58,10 @@ def _exp(x: UOp) -> UOp:
     log2_e, rest = _LOG2_E[x.dtype.name]
     exponent = x * log2_e
     plain = exponent.alu(Ops.EXP2)
-    # the rounding error of the exponent, exact by the fused step, is multiplied by up to 700 in the result
+    # the rounding error of the exponent, exact by the fused step, counts up to 700 times
     lost = x.alu(Ops.MULACC, x.const_like(log2_e), -exponent) + x * rest
-    usable = (exponent < 2000.0) & (x.const_like(-2000.0) < exponent) & (plain < dtypes.max(x.dtype))
+    in_range = (exponent < 2000.0) & (x.const_like(-2000.0) < exponent)
+    usable = in_range & (plain < dtypes.max(x.dtype))
     correction = usable.where(plain * lost * LN2, x.const_like(0))
     return plain + correction.detach()
 
