@@ -148,6 +148,9 @@ class CallAnalysis:
     def _slot_of(self, node: UOp) -> int | None:
         held = storage.memory_of_id(node)
         slot = None if held is None else self._recorder.slot_of(held)
+        if slot is None and held is not None and id(held) in self._storage_of_memory:
+            # state that no program used, but a result may show
+            slot = self._recorder.add_state(held)
         if slot is not None:
             self._nodes[slot] = node
         return slot

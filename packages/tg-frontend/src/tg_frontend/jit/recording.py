@@ -127,6 +127,10 @@ class Recorder(CaptureObserver):
         """The slot whose memory this is; None if no program used it."""
         return self._numbers.get(id(buffer.root))
 
+    def add_state(self, buffer: Buffer) -> int:
+        """Count memory from before the call as used, and return its slot."""
+        return self._add(buffer.root, "state")
+
     def finish(self) -> None:
         """Let go of what only had to exist during the call."""
         self._keep_alive = []
