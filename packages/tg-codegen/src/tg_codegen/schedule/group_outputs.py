@@ -6,7 +6,7 @@ kernel that reads what another of the group writes takes the value itself.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
 from tg_ir.dtype import dtypes
@@ -26,11 +26,35 @@ _MAX_REDUCTIONS = 4
 _VersionKey = tuple[int, int]
 
 
-def group_outputs(kernels: Sequence[Kernel]) -> list[Kernel]:
-    """`kernels` (in the order of the graph) with groups of them joined."""
+def group_outputs(kernels: Sequence[Kernel], wanted: Set[int]) -> list[Kernel]:
+    """`kernels` (in the order of the graph) with groups of them joined.
+
+    `wanted`: ids of the buffers that are read after the schedule. Others that only their own
+    kernel read are no longer stored.
+    """
     if sum(kernel.loops is not None for kernel in kernels) < 2:
         return list(kernels)
-    return _Grouping(kernels).run()
+    joined = _Grouping(kernels).run()
+    read = {_key(buffer) for kernel in joined for buffer in kernel.reads}
+    return [_without_unread(kernel, read, wanted) for kernel in joined]
+
+
+def _without_unread(kernel: Kernel, read: Set[_VersionKey], wanted: Set[int]) -> Kernel:
+    """`kernel` without the stores that nothing reads; it is one kernel of a group."""
+    if len(kernel.writes) < 2:
+        return kernel
+    effect = kernel.effects[0]
+    kept = [
+        (store, buffer)
+        for store, buffer in zip(stores_of(effect), kernel.writes, strict=True)
+        if buffer.arg.id in wanted or _key(buffer) in read
+    ]
+    if len(kept) == len(kernel.writes) or not kept:
+        return kernel
+    group = UOp(Ops.TUPLE, dtypes.void, tuple(store for store, _ in kept))
+    inner = group if len(kept) > 1 else kept[0][0]
+    loops = effect.src[1:] if effect.op is Ops.END else ()
+    return Kernel.of(inner.end(*loops), tuple(buffer for _, buffer in kept))
 
 
 @dataclass(eq=False, slots=True)
@@ -160,9 +184,11 @@ def _gains(first: Kernel, second: Kernel) -> bool:
 
     Of a common input, of what the other writes, or of a whole reduction.
     """
-    if first.reductions or second.reductions:
-        return bool(first.reductions & second.reductions) or _share_a_pass(first, second)
     written = {_key(buffer) for buffer in first.writes}
+    if second.reductions:
+        return bool(first.reductions & second.reductions) or _share_a_pass(first, second)
+    if first.reductions:
+        return any(_key(buffer) in written for buffer in second.reads)
     shared = {_key(buffer) for buffer in first.reads} | written
     return any(_key(buffer) in shared for buffer in second.reads)
 
