@@ -15,13 +15,13 @@ from tg_ir.graph import GroupOp, Ops, SkewArg, UOp, prod, same_extent
 from tg_frontend.nodes.broadcasting import resolve_axis
 from tg_frontend.nodes.sizes import Shape, as_new_shape, as_shape, at_least_one, whole_number
 from tg_frontend.tensor.core import ViewLink
-from tg_frontend.tensor.functions import Functions
+from tg_frontend.tensor.inverse_functions import InverseFunctions
 
 # what reads each element of its source at one place only, or at several in the case of EXPAND
 _VIEW_OPS = GroupOp.Movement - {Ops.PAD, Ops.UNSKEW}
 
 
-class Movement(Functions):
+class Movement(InverseFunctions):
     """Movement operators."""
 
     __slots__ = ()
