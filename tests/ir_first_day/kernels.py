@@ -6,7 +6,6 @@ import math
 
 import numpy as np
 from numpy.typing import NDArray
-
 from tg_ir.dtype import DType, dtypes
 from tg_ir.graph import UOp
 from tg_ir.graph.ops import Ops, ParamArg

@@ -14,7 +14,6 @@ from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
-
 from tg_codegen.kernel.pipeline import KERNEL_PASSES, LoweredKernel, LoweringContext, lower_kernel
 from tg_codegen.optimize import Opt
 from tg_ir.config import Context

@@ -9,7 +9,6 @@ import weakref
 from collections.abc import Callable, Collection, Sequence
 
 import numpy as np
-
 from tg_codegen.compile import bound_values, compile_schedule, schedule_buffers
 from tg_codegen.kernel.pipeline import LoweredKernel, lower_kernel
 from tg_codegen.schedule import Schedule, create_schedule

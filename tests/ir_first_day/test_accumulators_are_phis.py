@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import kernel_cases as kernels
 import numpy as np
 import pytest
-
-import kernel_cases as kernels
 from tg_codegen.optimize import Opt, OptOps
 from tg_ir.dtype import dtypes
 from tg_ir.graph import UOp

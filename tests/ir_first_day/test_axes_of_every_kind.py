@@ -6,7 +6,6 @@ import threading
 
 import numpy as np
 import pytest
-
 from tg_codegen.kernel.pipeline import lower_kernel
 from tg_ir.dtype import dtypes
 from tg_ir.graph import UOp

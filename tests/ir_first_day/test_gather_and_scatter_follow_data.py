@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
 from tg_codegen.optimize import Opt, OptOps
 from tg_ir.dtype import DType, dtypes
 from tg_ir.graph import UOp

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 
+import kernel_cases as kernels
 import numpy as np
 import pytest
-
-import kernel_cases as kernels
 from tg_codegen.kernel.pipeline import lower_kernel
 from tg_codegen.optimize import Opt, OptOps
 from tg_ir.dtype import DType, dtypes

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
 from tg_codegen.schedule import create_schedule
 from tg_codegen.schedule.errors import ScheduleError
 from tg_frontend import Device, Tensor

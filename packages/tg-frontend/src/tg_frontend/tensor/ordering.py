@@ -14,8 +14,8 @@ from tg_ir.graph import UOp
 from tg_frontend.nodes.broadcasting import filled, positions, resolve_axis
 from tg_frontend.tensor.creation import DeviceName, DTypeLike
 from tg_frontend.tensor.joining import concatenated
-from tg_frontend.tensor.resampling import Resampling
 from tg_frontend.tensor.random import random_bits
+from tg_frontend.tensor.resampling import Resampling
 
 _PLACE = dtypes.int32
 _Pair = tuple[UOp, UOp]
