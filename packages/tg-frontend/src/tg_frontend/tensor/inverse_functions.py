@@ -75,7 +75,7 @@ class InverseFunctions(Functions):
 
 
 def _atan(x: UOp) -> UOp:
-    """By the series, the argument made small by `atan x = 2 atan(x / (1 + sqrt(1 + x^2)))`, twice."""
+    """By the series, after `atan x = 2 atan(x / (1 + sqrt(1 + x^2)))`, twice, made x small."""
     is_negative = x < 0
     magnitude = is_negative.where(-x, x)
     is_large = x.const_like(1) < magnitude
