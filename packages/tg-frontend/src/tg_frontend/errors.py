@@ -35,5 +35,9 @@ class DataError(TgError, ValueError):
     """Python data that no tensor can be made of."""
 
 
+class HostMemoryError(TgError, MemoryError):
+    """This process cannot get the memory for a value that is to leave its device."""
+
+
 class ArgumentError(TgError, TypeError):
     """An argument of a type that the function does not take."""

@@ -59,9 +59,16 @@ def _realize_pending(pending: Sequence[ValueHolder]) -> None:
     _check_contents_exist(order)
     live = live_holders()
     reads = find_pinned_reads(order, roots, live)
-    if reads.computed:
+    known = len(roots)
+    while reads.computed:
         roots = list(dict.fromkeys([*roots, *(holder.uop for holder in reads.computed)]))
+        # what is computed along may write too, and so end versions that others read
+        order = value_order(roots)
+        _check_contents_exist(order)
         reads = find_pinned_reads(order, roots, live)
+        if len(roots) == known:
+            break
+        known = len(roots)
     schedule = create_schedule(UOp.sink(*roots), reads.pinned)
     changes = _new_values(schedule, live)
     results = {place_of(new) for new in _plain_results(schedule)}
@@ -99,11 +106,16 @@ def _new_values(schedule: Schedule, live: Sequence[ValueHolder]) -> _Changes:
     """What live tensors will hold after the run."""
     # a snapshot stands for contents that the schedule overwrites, so it goes before the result
     plain = {**schedule.becomes, **schedule.snapshots}
-    touched = [node for node in value_order((h.uop for h in live), plain) if node in plain]
+    order = value_order((h.uop for h in live), plain)
+    touched = [node for node in order if node in plain]
     mapping = {node: plain[node] for node in touched}
+    written_again = {n.src[0] for n in order if n.op is Ops.AFTER and n not in plain}
     histories = Histories(live, dict(mapping))
     for node in touched:
         history = histories.of(node)
+        if history is None and node in written_again and plain[node].op is not Ops.BUFFER:
+            # a write continues a version, which movement over a BUFFER alone is not
+            history = plain[node]
         if history is not None:
             mapping[node] = UOp(Ops.REALIZED, node.dtype, (plain[node], history))
     new = replaced_values((holder.uop for holder in live), mapping)

@@ -5,8 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from tg_frontend.nn.checks import check_sizes
 from tg_frontend.nn.errors import LayerError
+from tg_frontend.nodes.sizes import whole_number
 from tg_frontend.tensor import Tensor
+from tg_frontend.tensor.core import expect_tensors
 
 Extents = int | Sequence[int]
 
@@ -49,6 +52,7 @@ class Conv2d:
             LayerError: the sizes do not fit together.
         """
         kernel = per_axis("kernel_size", kernel_size, self.axes)
+        check_sizes(type(self).__name__, in_channels, out_channels, *kernel)
         check_groups(type(self).__name__, in_channels, out_channels, groups)
         self.in_channels = in_channels
         self.kernel_size = kernel
@@ -127,6 +131,7 @@ class ConvTranspose2d:
             LayerError: the sizes do not fit together.
         """
         kernel = per_axis("kernel_size", kernel_size, self.axes)
+        check_sizes(type(self).__name__, in_channels, out_channels, *kernel)
         check_groups(type(self).__name__, in_channels, out_channels, groups)
         self.in_channels = in_channels
         self.kernel_size = kernel
@@ -170,11 +175,11 @@ def per_axis(what: str, extents: Extents, axes: int) -> tuple[int, ...]:
     Raises:
         LayerError: another number of extents was given.
     """
-    if isinstance(extents, int):
-        return (extents,) * axes
+    if not isinstance(extents, (tuple, list)):
+        return (whole_number(extents, what),) * axes
     if len(extents) != axes:
         raise LayerError(f"{what} {tuple(extents)}: expected one number, or {axes}")
-    return tuple(extents)
+    return tuple(whole_number(extent, what) for extent in extents)
 
 
 def check_groups(layer: str, in_channels: int, out_channels: int, groups: int) -> None:
@@ -196,6 +201,7 @@ def check_input(layer: str, x: Tensor, channels: int, axes: int) -> None:
     Raises:
         LayerError: it is not.
     """
+    expect_tensors(layer, x)
     if x.ndim != axes + 2 or x.shape[1] != channels:
         sizes = ("length",) if axes == 1 else ("height", "width")
         raise LayerError(

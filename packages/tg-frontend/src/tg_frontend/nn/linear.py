@@ -6,8 +6,10 @@ import math
 
 from tg_ir.dtype import dtypes
 
+from tg_frontend.nn.checks import check_sizes
 from tg_frontend.nn.errors import LayerError
 from tg_frontend.tensor import Tensor
+from tg_frontend.tensor.core import expect_tensors
 
 
 class Linear:
@@ -24,8 +26,7 @@ class Linear:
         Raises:
             LayerError: a size is below 1.
         """
-        if in_features < 1 or out_features < 1:
-            raise LayerError(f"Linear({in_features}, {out_features}): sizes have to be 1 or more")
+        check_sizes("Linear", in_features, out_features)
         self.in_features = in_features
         bound = 1 / math.sqrt(in_features)
         self.weight = Tensor.uniform(out_features, in_features, low=-bound, high=bound)
@@ -37,6 +38,7 @@ class Linear:
         Raises:
             LayerError: the last axis of `x` has another size.
         """
+        expect_tensors("Linear", x)
         if not x.shape or x.shape[-1] != self.in_features:
             raise LayerError(
                 f"Linear({self.in_features}, {self.weight.shape[0]}) got an input of shape "
@@ -54,7 +56,12 @@ class Embedding:
     """
 
     def __init__(self, vocab_size: int, embed_size: int) -> None:
-        """Make the table."""
+        """Make the table.
+
+        Raises:
+            LayerError: a size is below 1.
+        """
+        check_sizes("Embedding", vocab_size, embed_size)
         self.vocab_size = vocab_size
         self.embed_size = embed_size
         self.weight = Tensor.glorot_uniform(vocab_size, embed_size)
@@ -65,6 +72,7 @@ class Embedding:
         Raises:
             LayerError: `idx` holds no integers.
         """
+        expect_tensors("Embedding", idx)
         if not dtypes.is_int(idx.dtype):
             raise LayerError(
                 f"Embedding({self.vocab_size}, {self.embed_size}) got indices of dtype "

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 
 from tg_ir.dtype import dtypes
 
+from tg_frontend.nn.checks import check_sizes
 from tg_frontend.nn.errors import LayerError
 from tg_frontend.tensor import Tensor
+from tg_frontend.tensor.core import expect_tensors
 
 
 class BatchNorm:
@@ -42,6 +44,7 @@ class BatchNorm:
                 always used.
             momentum: how far the running statistics move with each batch, 0 to 1.
         """
+        check_sizes("BatchNorm", sz)
         self.sz = sz
         self.eps = eps
         self.momentum = momentum
@@ -69,6 +72,7 @@ class BatchNorm:
         Raises:
             LayerError: the second axis of `x` is not `sz`.
         """
+        expect_tensors("BatchNorm", x)
         if x.ndim < 2 or x.shape[1] != self.sz:
             raise LayerError(
                 f"BatchNorm({self.sz}) got an input of shape {x.shape}; expected (batch, "

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tg_frontend.optim.optimizer import Optimizer
+from tg_frontend.optim.errors import OptimizerError
+from tg_frontend.optim.optimizer import Optimizer, check_rate
 from tg_frontend.tensor import Tensor
 
 
@@ -33,8 +34,14 @@ class AdamW(Optimizer):
         """Take the parameters.
 
         Raises:
-            OptimizerError: none of them requires a gradient.
+            OptimizerError: none of them requires a gradient, or b1 or b2 is 1 or more.
         """
+        for name, value in (("b1", b1), ("b2", b2), ("eps", eps), ("weight_decay", weight_decay)):
+            check_rate(f"{type(self).__name__}: {name}", value)
+        if not (0 <= b1 < 1 and 0 <= b2 < 1):
+            raise OptimizerError(
+                f"{type(self).__name__}: b1 and b2 are from 0 to below 1, got {b1} and {b2}"
+            )
         super().__init__(params, lr)
         self.b1 = b1
         self.b2 = b2
@@ -77,6 +84,6 @@ class Adam(AdamW):
         """Take the parameters.
 
         Raises:
-            OptimizerError: none of them requires a gradient.
+            OptimizerError: none of them requires a gradient, or b1 or b2 is 1 or more.
         """
         super().__init__(params, lr, b1, b2, eps, weight_decay=0.0)

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 
 from tg_ir.dtype import DType, dtypes
 
+from tg_frontend.errors import ArgumentError
 from tg_frontend.optim.errors import OptimizerError
 from tg_frontend.tensor import Tensor
 
@@ -31,6 +32,7 @@ class Optimizer(ABC):
         Raises:
             OptimizerError: none of them requires a gradient.
         """
+        check_rate(f"{type(self).__name__}: lr", lr)
         given = _without_doubles(params)
         for tensor in given:
             if tensor.requires_grad is None and dtypes.is_float(tensor.dtype):
@@ -166,5 +168,23 @@ def state_dtype(param: Tensor) -> DType:
     return param.dtype if param.dtype is dtypes.float64 else dtypes.float32
 
 
+def check_rate(what: str, value: float) -> None:
+    """Check a number that a user gives an optimiser.
+
+    Raises:
+        ArgumentError: it is no number.
+    """
+    if not isinstance(value, (int, float)):
+        raise ArgumentError(f"{what}: expected a number, got {type(value).__name__} {value!r}")
+
+
 def _without_doubles(tensors: Iterable[Tensor]) -> list[Tensor]:
-    return list({id(tensor): tensor for tensor in tensors}.values())
+    is_list = isinstance(tensors, Iterable) and not isinstance(tensors, (Tensor, str))
+    given = list(tensors) if is_list else []
+    wrong = [tensor for tensor in given if not isinstance(tensor, Tensor)]
+    if not is_list or wrong:
+        shown = f"one of {wrong[0]!r}" if wrong else type(tensors).__name__
+        raise ArgumentError(
+            f"an optimiser takes a list of tensors, got {shown}; give it get_parameters(model)"
+        )
+    return list({id(tensor): tensor for tensor in given}.values())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tg_frontend.optim.optimizer import Optimizer
+from tg_frontend.optim.optimizer import Optimizer, check_rate
 from tg_frontend.tensor import Tensor
 
 
@@ -31,6 +31,8 @@ class SGD(Optimizer):
         Raises:
             OptimizerError: none of them requires a gradient.
         """
+        check_rate("SGD: momentum", momentum)
+        check_rate("SGD: weight_decay", weight_decay)
         super().__init__(params, lr)
         self.momentum = momentum
         self.weight_decay = weight_decay

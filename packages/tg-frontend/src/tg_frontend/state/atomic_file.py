@@ -18,6 +18,10 @@ def write_atomically(path: Path, parts: Iterable[bytes | memoryview]) -> None:
         OSError: the folder does not exist or cannot be written, or the disk is full.
     """
     target = Path(os.path.realpath(path))
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"cannot write {path}: there is no folder {target.parent}")
+    if target.is_dir():
+        raise IsADirectoryError(f"cannot write {path}: it is a folder; give the path of a file")
     temporary = target.with_name(f".{target.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
     try:
         with open(temporary, "xb") as stream:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import BinaryIO
 
+from tg_frontend.errors import ArgumentError
 from tg_frontend.state.atomic_file import write_atomically
 from tg_frontend.state.errors import SafetensorsError
 from tg_frontend.state.safetensors_header import (
@@ -41,6 +42,7 @@ def safe_save(
         SafetensorsError: a tensor or the metadata does not fit the format.
         OSError: the file cannot be written.
     """
+    _check_names_and_tensors(tensors)
     for name, tensor in tensors.items():
         if any(not isinstance(extent, int) for extent in tensor.shape):
             raise SafetensorsError(f"tensor {name!r} has the symbolic shape {tensor.shape}")
@@ -67,7 +69,7 @@ def safe_load(fn: PathLike, device: str | None = None) -> dict[str, Tensor]:
         SafetensorsError: the file is damaged; nothing was loaded.
         OSError: the file cannot be read.
     """
-    with open(fn, "rb") as stream:
+    with _opened(fn) as stream:
         header, data_start = _read_header(stream, fn)
         contents = [(entry, _read_entry(stream, fn, data_start, entry)) for entry in header.entries]
     return {
@@ -83,9 +85,41 @@ def safe_load_metadata(fn: PathLike) -> dict[str, str]:
         SafetensorsError: the file is damaged.
         OSError: the file cannot be read.
     """
-    with open(fn, "rb") as stream:
+    with _opened(fn) as stream:
         header, _ = _read_header(stream, fn)
     return dict(header.metadata)
+
+
+def _check_names_and_tensors(tensors: Mapping[str, Tensor]) -> None:
+    if not isinstance(tensors, Mapping):
+        raise ArgumentError(
+            f"safe_save: expected tensors by name, as get_state_dict(model) gives, "
+            f"got {type(tensors).__name__}"
+        )
+    for name, tensor in tensors.items():
+        if not isinstance(name, str):
+            raise SafetensorsError(f"the name of a tensor is a text, got {name!r}")
+        if not isinstance(tensor, Tensor):
+            raise SafetensorsError(
+                f"{name!r} is {type(tensor).__name__}; only tensors can be saved: make one of it"
+            )
+
+
+def _opened(fn: PathLike) -> BinaryIO:
+    """A file open for reading. A pipe or a device has no size, and might never end.
+
+    Raises:
+        ArgumentError: `fn` is no path.
+        SafetensorsError: it is no file.
+        OSError: it cannot be read.
+    """
+    if not isinstance(fn, (str, os.PathLike)):
+        raise ArgumentError(f"safetensors: expected the path of a file, got {fn!r}")
+    path = Path(fn)
+    if path.exists() and not path.is_file():
+        kind = "a folder" if path.is_dir() else "no ordinary file"
+        raise SafetensorsError(f"{path} is {kind}; expected a safetensors file")
+    return open(path, "rb")
 
 
 def _read_header(stream: BinaryIO, fn: PathLike) -> tuple[Header, int]:

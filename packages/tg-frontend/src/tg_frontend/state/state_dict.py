@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
+from tg_frontend.errors import ArgumentError
 from tg_frontend.state.errors import StateError
 from tg_frontend.tensor import Tensor
 
@@ -78,6 +79,10 @@ def load_state_dict(
     Raises:
         StateError: a name is missing or not known, or a shape or dtype differs; names the key.
     """
+    if not isinstance(state_dict, Mapping):
+        raise ArgumentError(
+            f"load_state_dict: expected tensors by name, got {type(state_dict).__name__}"
+        )
     own: dict[str, Tensor] = get_state_dict(model)
     if strict:
         _check_names(own, state_dict)
@@ -124,6 +129,8 @@ def _check_names(own: Mapping[str, Tensor], given: Mapping[str, Tensor]) -> None
 
 
 def _check_fits(name: str, own: Tensor, given: Tensor) -> None:
+    if not isinstance(given, Tensor):
+        raise StateError(f"{name}: the state dict has {type(given).__name__}; expected a tensor")
     if tuple(own.shape) != tuple(given.shape):
         raise StateError(
             f"{name}: the model has shape {tuple(own.shape)}, the state dict {tuple(given.shape)}; "

@@ -9,7 +9,7 @@ from tg_ir.dtype import dtypes, from_bytes, struct_code
 from tg_frontend import realize as realization
 from tg_frontend.capture import observers
 from tg_frontend.device import Device
-from tg_frontend.errors import ItemError
+from tg_frontend.errors import ArgumentError, HostMemoryError, ItemError
 from tg_frontend.lazy import array_from_bytes
 from tg_frontend.live.registry import ValueHolder
 from tg_frontend.tensor.data import own_storage
@@ -35,7 +35,16 @@ class Conversion(SetItem):
         """Compute this and the others now, in one schedule, and return self.
 
         Values and gradients stay.
+
+        Raises:
+            ArgumentError: one of the others is no tensor.
         """
+        for other in others:
+            if not isinstance(other, ValueHolder):
+                raise ArgumentError(
+                    f"realize: expected tensors, got {type(other).__name__}; "
+                    "give them one by one: realize(*tensors)"
+                )
         realization.realize(self, *others)
         return self
 
@@ -61,9 +70,7 @@ class Conversion(SetItem):
         """The elements as a memoryview of this shape, a copy."""
         memory = self._memory("data()")
         shape = tuple(int(extent) for extent in self.shape)
-        raw = memoryview(bytearray(0 if memory is None else memory.nbytes))
-        if memory is not None:
-            memory.copyout(raw)
+        raw = memoryview(_contents(memory, "data()"))
         code = struct_code(self.dtype)
         if code is None:
             raise TypeError(f"{self.dtype.name} has no Python format; cast to float32 first")
@@ -79,9 +86,7 @@ class Conversion(SetItem):
             return self.cast(dtypes.float32).numpy()
         memory = self._memory("numpy()")
         shape = tuple(int(extent) for extent in self.shape)
-        raw = bytearray(0 if memory is None else memory.nbytes)
-        if memory is not None:
-            memory.copyout(raw)
+        raw = _contents(memory, "numpy()")
         return array_from_bytes(raw, self.dtype.name, shape)
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
@@ -111,7 +116,7 @@ class Conversion(SetItem):
         memory = self._memory(what)
         if memory is None:
             return []
-        return from_bytes(memory.copyout(bytearray(memory.nbytes)), self.dtype)
+        return from_bytes(_contents(memory, what), self.dtype)
 
     def item(self) -> Any:
         """The one element, as a Python number.
@@ -192,6 +197,25 @@ class Conversion(SetItem):
     def bool(self) -> Self:
         """Whether each element is not zero."""
         return self.cast(dtypes.bool)
+
+
+def _contents(memory: Buffer | None, what: str) -> bytearray:
+    """A copy of what device memory holds.
+
+    Raises:
+        HostMemoryError: this process cannot get so much memory.
+    """
+    if memory is None:
+        return bytearray()
+    try:
+        raw = bytearray(memory.nbytes)
+    except (MemoryError, OverflowError):
+        raise HostMemoryError(
+            f"{what}: cannot get {memory.nbytes} bytes of host memory for a copy of the value; "
+            "read it in smaller pieces"
+        ) from None
+    memory.ensure_allocated().copyout(raw)  # of empty() nothing may have been written yet
+    return raw
 
 
 def is_plain_int(extent: Any) -> TypeGuard[int]:

@@ -135,6 +135,10 @@ def _stored(
 
 
 def _from_sequence(data: Any, device: str | tuple[str, ...] | None, dtype: DType | None) -> UOp:
+    if isinstance(data, range) and len(data):
+        # before a long one becomes a list
+        for end in (data[0], data[-1]):
+            _check_data(end, dtype or dtypes.default_int, dtype is None)
     numbers, shape = _flatten(data)
     if any(not isinstance(number, (bool, int, float)) for number in numbers):
         return _from_array(data, device, dtype)

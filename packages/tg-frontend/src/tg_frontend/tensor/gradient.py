@@ -14,6 +14,7 @@ from tg_frontend.errors import GradientError
 from tg_frontend.live.history import place_below_movement
 from tg_frontend.live.registry import live_holders
 from tg_frontend.nodes.broadcasting import filled
+from tg_frontend.tensor.core import expect_tensors
 from tg_frontend.tensor.ordering import Ordering
 
 
@@ -42,6 +43,7 @@ class Gradient(Ordering):
                 or the way leads through an operation without a gradient.
         """
         start = self._start_of(gradient)
+        expect_tensors("gradient", *targets)
         for target in targets:
             if not dtypes.is_float(target.dtype):
                 raise DTypeError(
@@ -74,6 +76,7 @@ class Gradient(Ordering):
                     "reduce it, by sum() or mean(), or give gradient="
                 )
             return filled(self.dtype, 1, self.shape)
+        expect_tensors("gradient", gradient)
         if gradient.shape != self.shape:
             raise ShapeError(f"the gradient given is {gradient.shape}, the tensor {self.shape}")
         return gradient.uop.cast(self.dtype)

@@ -131,13 +131,36 @@ def _position(item: Any, extent: Any, axis: int, shape: Shape) -> Any:
     return position + extent if position < 0 else position
 
 
+def _check_symbolic_bounds(begin: Any, end: Any, extent: Any) -> None:
+    """Refuse bounds that for some value of their variables leave the axis.
+
+    Raises:
+        IndexOutOfRangeError: so they would.
+    """
+    lowest = begin.vmin if isinstance(begin, UOp) else begin
+    highest = end.vmax if isinstance(end, UOp) else end
+    if isinstance(extent, int) and not (0 <= lowest and highest <= extent):
+        raise IndexOutOfRangeError(
+            f"a slice with symbolic bounds may reach {lowest}..{highest}, outside an axis of "
+            f"{extent}; give the variable bounds that fit"
+        )
+
+
 def _slice_of_axis(item: slice, extent: Any) -> tuple[tuple[Any, Any], bool, int]:
     """Bounds, direction and step of a slice."""
     if any(isinstance(part, UOp) for part in (item.start, item.stop, extent)):
         if item.step not in (None, 1):
             raise ShapeError(f"a slice with symbolic bounds has step 1, got {item.step}")
         begin = 0 if item.start is None else item.start
-        return (begin, extent if item.stop is None else item.stop), False, 1
+        end = extent if item.stop is None else item.stop
+        _check_symbolic_bounds(begin, end, extent)
+        return (begin, end), False, 1
+    for part in (item.start, item.stop, item.step):
+        if part is not None and not hasattr(type(part), "__index__"):
+            raise DTypeError(
+                f"a slice is of ints, got {type(part).__name__} {part!r} in "
+                f"{item.start}:{item.stop}:{item.step}"
+            )
     if item.step == 0:
         raise ShapeError("a slice has a step other than 0")
     start, stop, step = item.indices(extent)

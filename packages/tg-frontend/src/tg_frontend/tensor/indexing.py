@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Self
 
 from tg_ir.dtype import dtypes
-from tg_ir.errors import ShapeError
+from tg_ir.errors import DTypeError, ShapeError
 from tg_ir.graph import Ops, UOp
 
-from tg_frontend.errors import IndexOutOfRangeError
+from tg_frontend.errors import DataError, IndexOutOfRangeError
 from tg_frontend.lazy import array_of
 from tg_frontend.nodes.broadcasting import filled, iota, positions, resolve_axis
-from tg_frontend.tensor.core import TensorCore
+from tg_frontend.nodes.sizes import at_least_one
+from tg_frontend.tensor.core import TensorCore, expect_tensors
 from tg_frontend.tensor.index_keys import ParsedKey, check_index_dtype, parse_key
 from tg_frontend.tensor.windows import Windows
 
@@ -33,6 +35,16 @@ class Indexing(Windows):
         """
         parsed = self._parsed_key(key)
         return self._moved(parsed.select(self.uop))
+
+    def __iter__(self) -> Iterator[Self]:
+        """The parts along the first axis.
+
+        Raises:
+            TypeError: there is no axis.
+        """
+        if not self.shape:
+            raise TypeError("iteration over a tensor without axes; it holds one: use .item()")
+        return iter([self[k] for k in range(len(self))])
 
     def _parsed_key(self, key: Any) -> ParsedKey:
         given = key if isinstance(key, tuple) else (key,)
@@ -61,8 +73,13 @@ class Indexing(Windows):
     def _key_items(self, item: Any, axis: int) -> list[Any]:
         """An item as what `parse_key` takes: lists, arrays and tensors become index nodes."""
         if isinstance(item, (list, tuple)):
-            item = array_of(item) if len(item) else array_of(item).astype("int32")
+            item = _array_of_key(item)
         if hasattr(item, "dtype") and not isinstance(item, (UOp, TensorCore)):
+            if item.dtype.kind not in "iub":
+                raise DTypeError(
+                    f"cannot index with elements of type {item.dtype.name}; "
+                    "expected ints, slices, None, Ellipsis, or int and bool tensors"
+                )
             if not item.shape and item.dtype.name != "bool":
                 return [int(item)]
             self._check_range(item, axis)
@@ -112,6 +129,7 @@ class Indexing(Windows):
         Raises:
             ShapeError: `index` has other axes, or is larger in an axis other than `dim`.
         """
+        expect_tensors("gather", index)
         axis = resolve_axis(dim, self.ndim)
         return self._from_uop(self._gather_node(self.uop, axis, index))
 
@@ -133,6 +151,7 @@ class Indexing(Windows):
 
     def one_hot(self, num_classes: int) -> Self:
         """For each class number a row with a one there and zeros elsewhere, int32."""
+        at_least_one(num_classes, "one_hot: the number of classes")
         check_index_dtype(self.uop)
         return self._from_uop(self._one_hot_mask(num_classes)).where(1, 0)
 
@@ -144,6 +163,7 @@ class Indexing(Windows):
 
     def masked_select(self, mask: Self) -> Self:
         """The elements where `mask`, which broadcasts, is true, in order."""
+        expect_tensors("masked_select", mask)
         everywhere = self._from_uop(mask.uop.cast(dtypes.bool)).expand(self.shape)
         return self[everywhere]
 
@@ -154,3 +174,19 @@ class Indexing(Windows):
         if not columns:
             return self._from_uop(filled(dtypes.int32, 0, (0, 0)))
         return columns[0].stack(*columns[1:], dim=-1)
+
+
+def _array_of_key(items: Any) -> Any:
+    """The numpy array of a list between the brackets.
+
+    Raises:
+        DataError: the lists in it differ in length, or hold what is no number.
+    """
+    if not len(items):
+        return array_of(items).astype("int32")
+    try:
+        return array_of(items)
+    except (ValueError, TypeError):
+        raise DataError(
+            f"cannot index with {items!r}; expected ints, in lists of one length"
+        ) from None

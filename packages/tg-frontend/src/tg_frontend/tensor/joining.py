@@ -11,7 +11,7 @@ from tg_ir.graph import Ops, UOp, same_extent
 
 from tg_frontend.nodes.broadcasting import filled, iota, positions, resolve_axis
 from tg_frontend.nodes.special_functions import absolute
-from tg_frontend.tensor.core import common_operands
+from tg_frontend.tensor.core import common_operands, expect_tensors
 from tg_frontend.tensor.movement import Movement
 
 _Pairs = list[tuple[Any, Any]]
@@ -28,7 +28,10 @@ class Joining(Movement):
         Raises:
             ShapeError: they differ in another axis; names all shapes.
         """
+        expect_tensors("cat", self, *args)
         tensors = [self, *args]
+        if self.ndim == 0:
+            raise ShapeError("cat: a tensor without axes; use stack to make one")
         axis = resolve_axis(dim, self.ndim)
         for other in args:
             fits = other.ndim == self.ndim and all(
@@ -46,6 +49,7 @@ class Joining(Movement):
         Raises:
             ShapeError: the shapes differ.
         """
+        expect_tensors("stack", self, *args)
         axis = resolve_axis(dim, self.ndim, extra=1)
         for other in args:
             if other.shape != self.shape:

@@ -9,9 +9,10 @@ from typing import Self
 
 from tg_ir.dtype import dtypes, least_upper_dtype, sum_accumulator
 from tg_ir.errors import ShapeError
+from tg_ir.graph import prod
 
 from tg_frontend.nodes.broadcasting import filled, resolve_axes
-from tg_frontend.tensor.core import Operand, TensorCore
+from tg_frontend.tensor.core import Operand, TensorCore, expect_tensors
 from tg_frontend.tensor.random import Random
 
 
@@ -43,6 +44,16 @@ class Networks(Random):
     ) -> Self:
         """`(self - mean) * invstd * weight + bias`, the four given along `axis`."""
         axes = resolve_axes(axis, self.ndim)
+        extents = tuple(self.shape[k] for k in axes)
+        given = {"weight": weight, "bias": bias, "mean": mean, "invstd": invstd}
+        for name, part in given.items():
+            if part is None:
+                continue
+            expect_tensors("batchnorm", part)
+            if part.numel() != prod(extents) and part is not invstd:
+                raise ShapeError(
+                    f"batchnorm: {name} {part.shape} does not fit axis {axis} of {self.shape}"
+                )
         shape = tuple(extent if k in axes else 1 for k, extent in enumerate(self.shape))
         scale = invstd.reshape(shape) if invstd.ndim == len(axes) else invstd
         if weight is not None:
@@ -152,6 +163,7 @@ class Networks(Random):
         Raises:
             ShapeError: `Y` has neither shape.
         """
+        expect_tensors("cross_entropy", Y)
         self._check_smoothing(label_smoothing)
         axis = 1 if self.ndim > 1 else 0
         classes = self.shape[axis]
@@ -197,6 +209,7 @@ class Networks(Random):
         Raises:
             ShapeError: `Y` has another shape.
         """
+        expect_tensors("sparse_categorical_crossentropy", Y)
         self._check_smoothing(label_smoothing)
         if Y.shape != self.shape[:-1]:
             raise ShapeError(
@@ -228,6 +241,12 @@ class Networks(Random):
             ignore_index: items of this class do not count.
             reduction: "mean" (weighted), "sum" or "none".
         """
+        expect_tensors("nll_loss", Y)
+        if self.ndim < 2 or Y.shape != (self.shape[0], *self.shape[2:]):
+            raise ShapeError(
+                f"nll_loss: log probabilities {self.shape} and classes {Y.shape} do not fit; "
+                "the classes lack axis 1"
+            )
         classes = self.shape[1]
         hit = Y._classes_along(1, classes)
         of_class = hit.where(self, 0).sum(1).neg()

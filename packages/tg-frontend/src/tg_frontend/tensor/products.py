@@ -7,13 +7,16 @@ as a contraction.
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Any, Self
 
 from tg_ir.dtype import DType, dtypes, least_upper_dtype, sum_accumulator, to_dtype
 from tg_ir.errors import ShapeError
 from tg_ir.graph import Ops, UOp, same_extent
 
+from tg_frontend.errors import ArgumentError
 from tg_frontend.nodes.broadcasting import broadcast_shape, broadcast_to
+from tg_frontend.nodes.sizes import Shape, whole_number
+from tg_frontend.tensor.core import expect_tensors
 from tg_frontend.tensor.reduction import reduced
 from tg_frontend.tensor.scanning import Scanning
 
@@ -52,6 +55,8 @@ class Products(Scanning):
             ShapeError: the inner extents differ, or one has no axes; names both shapes.
         """
         x, y = self.uop, self._operand_uop(w)
+        if x.ndim > 2 and y.ndim > 2:
+            self._check_leading_axes(x.shape, y.shape)
         if not x.shape or not y.shape:
             raise ShapeError(f"matmul takes tensors with axes, got shapes {x.shape} and {y.shape}")
         inner = y.shape[-2] if y.ndim > 1 else y.shape[0]
@@ -69,6 +74,15 @@ class Products(Scanning):
                 y = y.reshape((*y.shape[:-2], 1, *y.shape[-2:]))
         total = sum_of_products(x, y, (len(broadcast_shape(x.shape, y.shape)) - 1,))
         return self._from_uop(total.reshape(total.shape[:-1]).cast(result))
+
+    def _check_leading_axes(self, left: Shape, right: Shape) -> None:
+        try:
+            broadcast_shape(left[:-2], right[:-2])
+        except ShapeError:
+            raise ShapeError(
+                f"matmul: shapes {left} and {right} do not fit: the leading axes {left[:-2]} and "
+                f"{right[:-2]} do not broadcast"
+            ) from None
 
     def matmul(self, x: Self, reverse: bool = False, dtype: DType | str | None = None) -> Self:
         """`dot`, or with `reverse` the other way round."""
@@ -95,8 +109,15 @@ class Products(Scanning):
 
         Raises:
             ShapeError: the formula and the shapes do not fit.
+            ArgumentError: the formula is no text, or an operand no tensor.
         """
-        tensors = list(operands[0]) if isinstance(operands[0], (list, tuple)) else list(operands)
+        if not isinstance(formula, str):
+            raise ArgumentError(
+                f"einsum: expected a formula such as 'ij,jk->ik' first, got {formula!r}"
+            )
+        listed: Any = operands[0] if len(operands) == 1 else operands
+        tensors: list[Self] = list(listed if isinstance(listed, (list, tuple)) else operands)
+        expect_tensors("einsum", *tensors)
         inputs, output = _parse_formula(formula, [tensor.ndim for tensor in tensors])
         extents: dict[str, object] = {}
         for labels, tensor in zip(inputs, tensors, strict=True):
@@ -133,6 +154,7 @@ class Products(Scanning):
     def _triangle(self, diagonal: int, lower: bool) -> Self:
         if self.ndim < 2:
             raise ShapeError(f"a triangle needs two axes, got shape {self.shape}")
+        whole_number(diagonal, "diagonal")
         rows, columns = self.shape[-2:]
         grid = (rows, columns)
         row = positions_of(grid, 0)
@@ -161,7 +183,9 @@ def _parse_formula(formula: str, ndims: list[int]) -> tuple[list[str], str]:
     left, arrow, right = compact.partition("->")
     parts = left.split(",")
     if len(parts) != len(ndims):
-        raise ShapeError(f"einsum '{formula}' has {len(parts)} operands, {len(ndims)} were given")
+        raise ShapeError(
+            f"einsum '{formula}' is for {len(parts)} tensors, {len(ndims)} were given"
+        )
     hidden = max(
         (ndim - len(part.replace("...", "")) for part, ndim in zip(parts, ndims, strict=True)
          if "..." in part),
@@ -175,9 +199,18 @@ def _parse_formula(formula: str, ndims: list[int]) -> tuple[list[str], str]:
         labels = part.replace("...", names[len(names) - count :] if count > 0 else "")
         if len(labels) != ndim:
             raise ShapeError(f"einsum '{formula}': '{part}' names {len(labels)} axes of {ndim}")
+        if labels and not labels.isalpha():
+            raise ShapeError(f"einsum '{formula}': '{part}' is not of letters, one an axis")
         inputs.append(labels)
     if arrow:
-        return inputs, right.replace("...", names)
+        output = right.replace("...", names)
+        wrong = [c for c in output if c not in "".join(inputs) or output.count(c) > 1]
+        if wrong:
+            raise ShapeError(
+                f"einsum '{formula}': the result names axis {wrong[0]}, which has to be one of "
+                "the operands' and to be there once"
+            )
+        return inputs, output
     everything = "".join(inputs)
     once = sorted(c for c in set(everything) if everything.count(c) == 1 and c not in names)
     return inputs, names + "".join(once)

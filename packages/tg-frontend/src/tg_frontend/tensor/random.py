@@ -10,13 +10,14 @@ from __future__ import annotations
 import math
 import threading
 import weakref
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from tg_ir.dtype import DType, check_literal, dtypes, to_dtype
 from tg_ir.errors import DTypeError, ShapeError
 from tg_ir.graph import Ops, UOp, prod
 
 from tg_frontend.nodes.broadcasting import broadcast_to, iota
+from tg_frontend.nodes.normal_numbers import standard_normal
 from tg_frontend.nodes.sizes import Shape, as_new_shape, whole_number
 from tg_frontend.tensor.creation import Creation, DeviceName, DTypeLike
 from tg_frontend.tensor.data import one_device
@@ -32,6 +33,7 @@ class _Generator:
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
+        self.times_seeded = 0
         self.seed(0)
         self._slots: dict[int, weakref.ref[UOp]] = {}
 
@@ -40,6 +42,7 @@ class _Generator:
         mixed = ((seed ^ (seed >> 31)) * _GOLDEN) & ((1 << 64) - 1)
         self.key = (mixed >> 2) & _LARGEST
         self.next_counter = 0
+        self.times_seeded += 1
 
     def draw(self, count: Any) -> tuple[UOp, UOp]:
         """Key and first counter of a draw of `count` numbers, as bound variables."""
@@ -66,10 +69,19 @@ class _Generator:
 _generator = _Generator()
 
 
-def generator_position() -> tuple[int, int]:
-    """The key and the next counter of this process."""
+class GeneratorPosition(NamedTuple):
+    """Where the sequence of random numbers is: its key, the next counter, how often it was seeded."""
+
+    key: int
+    next_counter: int
+    times_seeded: int
+
+
+def generator_position() -> GeneratorPosition:
+    """Where the sequence of this process is."""
     with _generator.lock:
-        return _generator.key, _generator.next_counter
+        held = _generator
+        return GeneratorPosition(held.key, held.next_counter, held.times_seeded)
 
 
 def skip_draws(count: int) -> tuple[int, int]:
@@ -280,7 +292,5 @@ def _float_dtype(what: str, dtype: DTypeLike) -> DType:
 
 def _normal(shape: tuple[Any, ...], dtype: DType) -> UOp:
     wide = dtypes.float64 if dtype is dtypes.float64 else dtypes.float32
-    angle = uniform_floats(shape, wide) * (2 * math.pi)
-    # from above 0, so that its logarithm is finite
-    radius = (uniform_floats(shape, wide) * -1.0 + 1.0).alu(Ops.LOG2) * (-2.0 * math.log(2.0))
-    return (angle.alu(Ops.SIN) * radius.alu(Ops.SQRT)).cast(dtype)
+    angle = uniform_floats(shape, wide)
+    return standard_normal(uniform_floats(shape, wide), angle).cast(dtype)

@@ -16,7 +16,7 @@ from tg_ir.graph import Ops, UOp
 
 from tg_frontend.errors import WriteError
 from tg_frontend.nodes.broadcasting import Shape, broadcast_to, resolve_axis
-from tg_frontend.tensor.core import Operand, TensorCore
+from tg_frontend.tensor.core import Operand, TensorCore, expect_tensors
 from tg_frontend.tensor.index_keys import ParsedKey
 from tg_frontend.tensor.indexing import Indexing
 
@@ -119,6 +119,7 @@ class SetItem(Indexing):
 
     def replace(self, x: Self) -> Self:
         """Give this tensor the value of `x`, which has the same shape, and the storage of it."""
+        expect_tensors("replace", x)
         if x.shape != self.shape:
             raise ShapeError(f"replace: shapes {self.shape} and {x.shape} differ")
         self.uop = x.uop
@@ -218,6 +219,7 @@ class SetItem(Indexing):
         """
         if reduce not in (None, "add"):
             raise ValueError(f"scatter: reduce is None or 'add', got {reduce!r}")
+        expect_tensors("scatter", index)
         axis = resolve_axis(dim, self.ndim)
         shape = index.shape
         if isinstance(src, (bool, int, float)):

@@ -13,6 +13,8 @@ from tg_ir.dtype import DType, dtypes, to_dtype
 from tg_ir.errors import ShapeError
 from tg_ir.graph import Ops, SkewArg, UOp
 
+from tg_frontend.nodes.sizes import at_least_one, whole_number
+from tg_frontend.tensor.core import expect_tensors
 from tg_frontend.tensor.movement import windows_over
 from tg_frontend.tensor.products import Products, sum_of_products, widened_operands
 from tg_frontend.tensor.reduction import reduced
@@ -20,17 +22,20 @@ from tg_frontend.tensor.reduction import reduced
 Sizes = int | Sequence[int]
 
 
-def per_axis(value: Sizes, count: int, name: str) -> tuple[int, ...]:
+def per_axis(value: Sizes, count: int, name: str, least: int | None = 1) -> tuple[int, ...]:
     """One number for each windowed axis.
 
     Raises:
-        ShapeError: a sequence of another length.
+        ArgumentError: one is no int.
+        ShapeError: a sequence of another length, or a number below `least`.
     """
-    if isinstance(value, int):
-        return (value,) * count
-    if len(value) != count:
-        raise ShapeError(f"{name}: expected {count} numbers, one an axis, got {tuple(value)}")
-    return tuple(value)
+    given = tuple(value) if isinstance(value, (tuple, list)) else (value,) * count
+    if len(given) != count:
+        raise ShapeError(f"{name}: expected {count} numbers, one an axis, got {given}")
+    numbers = tuple(whole_number(number, name) for number in given)
+    if least is not None and any(number < least for number in numbers):
+        raise ShapeError(f"{name}: expected {least} or more, got {value}")
+    return numbers
 
 
 def padding_pairs(padding: Sizes, count: int) -> list[tuple[int, int]]:
@@ -38,9 +43,10 @@ def padding_pairs(padding: Sizes, count: int) -> list[tuple[int, int]]:
 
     Of one number, one an axis, or a flat list last axis first.
     """
-    if not isinstance(padding, int) and len(padding) == 2 * count:
-        return list(zip(padding[::2], padding[1::2], strict=True))[::-1]
-    return [(p, p) for p in per_axis(padding, count, "padding")]
+    if isinstance(padding, (tuple, list)) and len(padding) == 2 * count:
+        sides = [whole_number(number, "padding") for number in padding]
+        return list(zip(sides[::2], sides[1::2], strict=True))[::-1]
+    return [(p, p) for p in per_axis(padding, count, "padding", None)]
 
 
 class Windows(Products):
@@ -72,7 +78,7 @@ class Windows(Products):
         Raises:
             ShapeError: channels, axes or kernel do not fit; names both shapes.
         """
-        count = self._check_convolution(weight, groups, 1)
+        count = self._check_convolution(weight, bias, groups, 1)
         kernel = weight.shape[2:]
         strides = per_axis(stride, count, "stride")
         dilations = per_axis(dilation, count, "dilation")
@@ -120,11 +126,11 @@ class Windows(Products):
         Raises:
             ShapeError: channels or axes do not fit; names both shapes.
         """
-        count = self._check_convolution(weight, groups, 0)
+        count = self._check_convolution(weight, bias, groups, 0)
         kernel = weight.shape[2:]
         strides = per_axis(stride, count, "stride")
         dilations = per_axis(dilation, count, "dilation")
-        extra = per_axis(output_padding, count, "output_padding")
+        extra = per_axis(output_padding, count, "output_padding", 0)
         cuts = padding_pairs(padding, count)
         x, w, result = widened_operands(self.uop, weight.uop, None)
         batch, outer, inner = x.shape[0], weight.shape[1], weight.shape[0] // groups
@@ -146,19 +152,39 @@ class Windows(Products):
             (before, size - behind)
             for size, (before, behind) in zip(out.shape[2:], cuts, strict=True)
         ]
+        if any(begin < 0 or end < begin for begin, end in bounds):
+            raise ShapeError(
+                f"conv_transpose: padding {padding} cuts off more than the result of input "
+                f"{self.shape} and weight {weight.shape} has: {out.shape}"
+            )
         out = self._from_uop(out.shrink([None, None, *bounds]).uop.cast(result))
         return out if bias is None else out.add(bias.reshape((1, -1, *(1 for _ in kernel))))
 
-    def _check_convolution(self, weight: Self, groups: int, channel_axis: int) -> int:
+    def _check_convolution(
+        self, weight: Self, bias: Self | None, groups: int, channel_axis: int
+    ) -> int:
         """The number of windowed axes.
 
         Raises:
+            ArgumentError: weight or bias are no tensors.
             ShapeError: channels or axes do not fit; names both shapes.
         """
+        expect_tensors("conv", weight)
         count = weight.ndim - 2
         shapes = f"input {self.shape} and weight {weight.shape}"
         if self.ndim != weight.ndim or count < 1:
             raise ShapeError(f"conv: {shapes} must both be (batch or out, channels, *axes)")
+        if any(extent == 0 for extent in weight.shape[2:]):
+            raise ShapeError(f"conv: weight {weight.shape} has an empty kernel")
+        at_least_one(groups, "conv: groups")
+        outputs = weight.shape[0] if channel_axis == 1 else weight.shape[1] * groups
+        if bias is not None:
+            expect_tensors("conv", bias)
+            if bias.shape != (outputs,):
+                raise ShapeError(
+                    f"conv: a bias of shape {bias.shape} does not fit weight {weight.shape}; "
+                    f"expected ({outputs},), one number an output channel"
+                )
         per_group = weight.shape[channel_axis]
         expected = per_group * groups if channel_axis == 1 else per_group
         if self.shape[1] != expected or weight.shape[0] % groups:
@@ -183,8 +209,8 @@ class Windows(Products):
 
         And how many axes are windowed.
         """
-        kernel = (kernel_size, kernel_size) if isinstance(kernel_size, int) else tuple(kernel_size)
-        count = len(kernel)
+        count = len(kernel_size) if isinstance(kernel_size, (tuple, list)) else 2
+        kernel = per_axis(kernel_size, count, "kernel_size")
         if self.ndim < count:
             raise ShapeError(f"pooling over {count} axes of a tensor of shape {self.shape}")
         strides = kernel if stride is None else per_axis(stride, count, "stride")

@@ -109,8 +109,8 @@ class Allocator(ABC, Generic[HandleT]):
             self._release_pending()
             try:
                 handle = self._obtain(size, spec)
-            except MemoryError as error:
-                raise OutOfDeviceMemory(self.device, size, self._bytes_in_use) from error
+            except MemoryError:
+                raise OutOfDeviceMemory(self.device, size, self._bytes_in_use) from None
             self._count(size, spec)
         if listening():
             emit(BufferAllocated(self.device, size))

@@ -310,10 +310,14 @@ class StageArg:
 
 @dataclass(frozen=True, slots=True)
 class DefineArg:
-    """Memory of a kernel: `size` elements, `slot` tells it from others of its kind."""
+    """Memory of a kernel: `size` elements, `slot` tells it from others of its kind.
+
+    `workspace`: DEFINE_LOCAL that lowering shall place in a workspace buffer, however small it is.
+    """
 
     slot: int
     size: int
+    workspace: bool = False
 
 
 @dataclass(frozen=True, slots=True)

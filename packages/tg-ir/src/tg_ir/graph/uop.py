@@ -292,6 +292,10 @@ class UOp(NodeMath):
         """
         if self.op is not Ops.DEFINE_VAR:
             raise TypeError(f"bind: expected a variable, got {self.op.name}")
+        if not isinstance(value, int):
+            raise TypeError(
+                f"variable '{self.arg.name}' takes an int, got {type(value).__name__} {value!r}"
+            )
         if not self.arg.vmin <= value <= self.arg.vmax:
             raise ValueError(
                 f"variable '{self.arg.name}' takes {self.arg.vmin}..{self.arg.vmax}, got {value}"

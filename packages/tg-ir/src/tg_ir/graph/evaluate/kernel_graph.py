@@ -275,7 +275,10 @@ class _GraphWriter:
         source.define(node, f"{accumulator}[0]" if count == 1 else f"tuple({accumulator})")
 
     def _scan(self, node: UOp) -> None:
-        """The state is kept for each value of the loops inside the scanned one that matter."""
+        """The state is kept for each value of the loops inside the scanned one that matter.
+
+        A loop inside that does not matter comes by several times; each step is taken once.
+        """
         source = self._source
         states, loop = node.src[:-1], node.src[-1]
         if loop not in self._open or node not in self._scan_states:
@@ -283,17 +286,21 @@ class _GraphWriter:
         inner = self._open[self._open.index(loop) + 1 :]
         key = "".join(f"{source.name(r)}, " for r in inner if r in node.ranges)
         table = self._scan_states[node]
-        old = source.new_name()
+        step, old = source.name(loop), source.new_name()
         start = ", ".join(self._initial(node, states))
-        source.line(f"{old} = {table}.get(({key}), ({start},))")
+        source.line(f"{old} = {table}.get(({key}), (-1, ({start},)))")
+        result = source.new_name()
+        source.line(f"{result} = {old}[1]")
+        source.open_if(f"{old}[0] != {step}")
         names = []
         for position in range(len(states)):
             names.append(source.new_name())
-            source.line(f"{names[-1]} = {old}[{position}]")
+            source.line(f"{names[-1]} = {old}[1][{position}]")
         joined = ", ".join(self._joined(node, states, names))
-        result = source.new_name()
-        source.line(f"{result} = {table}[({key})] = ({joined},)")
-        source.names[node] = f"{result}[0]" if len(states) == 1 else result
+        source.line(f"{result} = ({joined},)")
+        source.line(f"{table}[({key})] = ({step}, {result})")
+        source.close_if()
+        source.names[node] = result
         if len(states) == 1:
             source.define(node, f"{result}[0]")
 

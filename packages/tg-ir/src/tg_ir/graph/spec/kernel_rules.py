@@ -306,7 +306,11 @@ def _unordered_read(loads: Sequence[UOp], writes: Sequence[UOp]) -> Fault | None
     feeding = {write: toposort((write,)) for write in writes}
     for load in loads:
         before = toposort((load,)) if any(load not in below for below in feeding.values()) else {}
+        place = load.src[0].src[1]
+        own = any(load in below and w.src[0].src[1] is place for w, below in feeding.items())
         for write, below in feeding.items():
+            if own and _is_unrolled_copy(place, write.src[0].src[1]):
+                continue
             if load not in below and write not in before:
                 return Fault(
                     load,
@@ -320,6 +324,36 @@ def _unordered_read(loads: Sequence[UOp], writes: Sequence[UOp]) -> Fault | None
                     "have overwritten; read it from a copy, or make the loops LOOP",
                 )
     return None
+
+
+def _is_unrolled_copy(place: UOp, other: UOp) -> bool:
+    """Whether two positions are the same sum but for a constant, as those of unrolled iterations."""
+    (terms, constant), (other_terms, other_constant) = _linear_form(place), _linear_form(other)
+    return terms == other_terms and constant != other_constant
+
+
+def _linear_form(position: UOp) -> tuple[dict[UOp, int], int]:
+    """The factor of each term of a sum, lanes looked through, and the constant."""
+    terms: dict[UOp, int] = {}
+    constant = 0
+    stack = [(position, 1)]
+    while stack:
+        node, factor = stack.pop()
+        if node.op is Ops.CONST:
+            constant += factor * int(node.arg)
+        elif node.op is Ops.ADD or node.op is Ops.BROADCAST:
+            stack.extend((source, factor) for source in node.src)
+        elif node.op is Ops.MUL and _constant_of(node.src[1]) is not None:
+            stack.append((node.src[0], factor * (_constant_of(node.src[1]) or 0)))
+        else:
+            terms[node] = terms.get(node, 0) + factor
+    return terms, constant
+
+
+def _constant_of(node: UOp) -> int | None:
+    """The value of a constant, in every lane; None for anything else."""
+    inner = node.src[0] if node.op is Ops.BROADCAST else node
+    return int(inner.arg) if inner.op is Ops.CONST else None
 
 
 _SHARED = frozenset({Ops.PARAM, Ops.DEFINE_LOCAL})
