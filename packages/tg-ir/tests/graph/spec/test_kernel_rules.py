@@ -300,6 +300,15 @@ def test_read_after_the_write_is_in_order():
     verify(graph, kernel_graph)
 
 
+def test_unrolled_iterations_that_write_in_place_leave_one_another_alone():
+    stores = []
+    for place in (R * 2, R * 2 + 1):
+        element = OUT.index(place)
+        stores.append(element.store(element.load() + element.load()))
+    both = UOp(Ops.TUPLE, dtypes.void, tuple(stores))
+    verify(UOp.sink(both.end(R)), kernel_graph)
+
+
 def test_every_op_of_the_stage_is_in_a_valid_kernel():
     covered = {part.op for graph in VALID.values() for part in graph.toposort()}
     assert covered >= kernel_graph.ops.keys() - {op for op in Ops if op >= Ops.CAST}

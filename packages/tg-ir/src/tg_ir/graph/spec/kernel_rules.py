@@ -327,7 +327,7 @@ def _unordered_read(loads: Sequence[UOp], writes: Sequence[UOp]) -> Fault | None
 
 
 def _is_unrolled_copy(place: UOp, other: UOp) -> bool:
-    """Whether two positions are the same sum but for a constant, as those of unrolled iterations."""
+    """Whether two positions are the same sum but for a constant, as unrolled iterations are."""
     (terms, constant), (other_terms, other_constant) = _linear_form(place), _linear_form(other)
     return terms == other_terms and constant != other_constant
 
