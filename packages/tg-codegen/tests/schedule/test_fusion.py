@@ -101,6 +101,25 @@ def test_matmul_with_bias_and_relu_is_one_kernel(world):
     world.check(out.maximum(scalar(0.0, (4, 3))), kernels=1)
 
 
+def test_outputs_computed_from_one_matmul_are_one_kernel_that_stores_only_them(world):
+    a, b = world.tensor(floats(4, 5)), world.tensor(floats(5, 3))
+    product = matmul(a, b)
+    zero = scalar(0.0, (4, 3))
+    world.check(product.maximum(zero), zero < product, kernels=1)
+    assert len(world.last.linear.src[0].src) == 1 + 4
+
+
+def test_sums_over_the_same_elements_are_one_kernel(world):
+    x, y = world.tensor(floats(4, 6)), world.tensor(floats(4, 6))
+    total, weighted = x.reduce_axis(Ops.ADD, (1,)), (x * y).reduce_axis(Ops.ADD, (1,))
+    world.check(total, weighted, kernels=1)
+
+
+def test_matmuls_with_a_common_operand_stay_apart(world):
+    a, b, c = (world.tensor(floats(4, 4)) for _ in range(3))
+    world.check(matmul(a, b), matmul(a, c), kernels=2)
+
+
 def test_two_matmuls_are_two_kernels(world):
     a, b, c = (world.tensor(floats(4, 4)) for _ in range(3))
     world.check(matmul(matmul(a, b).maximum(scalar(0.0, (4, 4))), c), kernels=2)
