@@ -18,7 +18,7 @@ from tg_frontend.jit.recording import Recorder, is_unrealized
 from tg_frontend.jit.results import leaves
 from tg_frontend.jit.variables import VariablePlan
 from tg_frontend.tensor import Tensor
-from tg_frontend.tensor.random import generator_position
+from tg_frontend.tensor.random import GeneratorPosition, generator_position
 
 
 def capture_call(
@@ -82,15 +82,15 @@ def _realize_lingering(result: Any, before: LiveBefore) -> None:
         wanted[0].realize(*wanted[1:])
 
 
-def _variable_plan(arguments: Mapping[str, int], generator: tuple[int, int]) -> VariablePlan:
-    key, first = generator
-    key_now, next_counter = generator_position()
-    if key_now != key or next_counter < first:
+def _variable_plan(arguments: Mapping[str, int], before: GeneratorPosition) -> VariablePlan:
+    now = generator_position()
+    if now.times_seeded != before.times_seeded:
         raise JitError(
             "manual_seed() inside a function that TinyJit captures: each replay continues the "
             "sequence of random numbers; seed before the call"
         )
-    return VariablePlan(arguments, key, first, next_counter - first)
+    drawn = now.next_counter - before.next_counter
+    return VariablePlan(arguments, before.key, before.next_counter, drawn)
 
 
 def _name_of(function: Callable[..., Any]) -> str:
