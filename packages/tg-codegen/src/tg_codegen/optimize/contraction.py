@@ -9,43 +9,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tg_ir.graph.ops import AxisType
 from tg_ir.graph.render_api import TargetCapabilities
 from tg_ir.graph.uop import UOp
 
 from tg_codegen.loops import closed_ranges
-from tg_codegen.optimize.access import body_loads, has_mask, loads_of, output_axes, stride
-from tg_codegen.optimize.opt import Opt, OptOps
+from tg_codegen.optimize.access import body_loads, has_mask, output_axes, stride
 from tg_codegen.optimize.products import Product
 from tg_codegen.optimize.split_range import extent
+from tg_codegen.optimize.tile import BLOCKS_A_THREAD, THREAD_WORK, Tile
 
 _MAX_ROWS = 14
-_THREAD_WORK = 1 << 18
 _FAR_APART = 256
-_WINDOW = 8
-_PAGE = 1024
 _L1_SHARE = 32 << 10
-_BLOCKS_A_THREAD = 8
-
-
-@dataclass(frozen=True, slots=True)
-class Tile:
-    """A way to run a contraction.
-
-    `lanes_axis` gets `lanes` lanes, `vectors` of them side by side; `rows` of `row_axis` share them
-    (and, with lanes along a summed axis, `columns` of `columns_axis`). `staged`: which factor is
-    copied into a local tile. `cycles`: the estimate.
-    """
-
-    lanes_axis: UOp
-    lanes: int
-    vectors: int
-    row_axis: UOp | None
-    rows: int
-    staged: int | None
-    cycles: float
-    columns_axis: UOp | None = None
-    columns: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +38,7 @@ class _Problem:
     stage_limit: int
 
 
-def choose_tile(
-    sink: UOp, product: Product, capabilities: TargetCapabilities
-) -> Tile | None:
+def choose_tile(sink: UOp, product: Product, capabilities: TargetCapabilities) -> Tile | None:
     """The cheapest tile for `product`, or None where nothing would be reused."""
     problem = _describe(sink, product, capabilities)
     candidates: list[Tile] = []
@@ -150,9 +123,8 @@ def _output_lanes(problem: _Problem, number: int, axis: UOp) -> list[Tile]:
                     Tile(axis, problem.lanes, vectors, row_axis, rows, None, cycles * slow)
                 )
             extra = _stage_cycles(problem, number, axis, vectors, in_row)
-            found.append(
-                Tile(axis, problem.lanes, vectors, row_axis, rows, number, cycles + extra)
-            )
+            extra *= _copies_by_threads(problem, number, row_axis, rows)
+            found.append(Tile(axis, problem.lanes, vectors, row_axis, rows, number, cycles + extra))
     return [tile for tile in found if tile.cycles < float("inf")]
 
 
@@ -171,9 +143,7 @@ def _cache_penalty(problem: _Problem, number: int, vectors: int) -> float:
     return 1.4 if far_apart and bytes_read > _L1_SHARE else 1.0
 
 
-def _stage_cycles(
-    problem: _Problem, number: int, axis: UOp, vectors: int, in_row: bool
-) -> float:
+def _stage_cycles(problem: _Problem, number: int, axis: UOp, vectors: int, in_row: bool) -> float:
     """What it costs to copy factor `number`: once for each block of the other axes."""
     size = _tile_elements(problem, number, vectors * problem.lanes)
     if size > problem.stage_limit:
@@ -185,8 +155,21 @@ def _stage_cycles(
             copies *= extent(shared)
     for shared in problem.shared:
         copies *= extent(shared)
-    cost_of_element = 2.0 / problem.lanes if in_row else 1.5
+    cost_of_row = 12.0 if has_mask(problem.factors[number]) else 2.0
+    cost_of_element = cost_of_row / problem.lanes if in_row else 1.5
     return size * copies * cost_of_element
+
+
+def _copies_by_threads(problem: _Problem, number: int, row_axis: UOp | None, rows: int) -> int:
+    """How often the tile of factor `number` is copied again, the threaded loop being outside."""
+    if problem.work < THREAD_WORK:
+        return 1
+    left = [
+        -(-extent(axis) // rows) if axis is row_axis else extent(axis)
+        for axis in problem.own[1 - number]
+    ]
+    threaded = next((e for e in left if e >= BLOCKS_A_THREAD), max(left, default=1))
+    return BLOCKS_A_THREAD if threaded >= 4 * BLOCKS_A_THREAD else threaded
 
 
 def _summed_lanes(problem: _Problem, axis: UOp) -> list[Tile]:
@@ -195,7 +178,8 @@ def _summed_lanes(problem: _Problem, axis: UOp) -> list[Tile]:
     fits = all(_reads_in_row(f, axis) or axis not in f.ranges for f in (first, second))
     if not fits or axis not in first.ranges or axis not in second.ranges:
         return []
-    waste = _padded(extent(axis), problem.lanes)
+    lanes = min(problem.lanes, 1 << max(1, (extent(axis) - 1).bit_length()))
+    waste = _padded(extent(axis), lanes)
     sums = problem.work / max(1, _summed_size(problem))
     found: list[Tile] = []
     mask_cost = 1.5 if has_mask(first) or has_mask(second) else 0.5
@@ -210,12 +194,10 @@ def _summed_lanes(problem: _Problem, axis: UOp) -> list[Tile]:
                 row_waste = _padded(extent(row_axis), rows) if row_axis is not None else 1.0
                 if columns_axis is not None:
                     row_waste *= _padded(extent(columns_axis), columns)
-                cycles = problem.work / problem.lanes / (rows * columns) * step * waste * row_waste
+                cycles = problem.work / lanes / (rows * columns) * step * waste * row_waste
                 cycles += sums * 8
                 found.append(
-                    Tile(
-                        axis, problem.lanes, 1, row_axis, rows, None, cycles, columns_axis, columns
-                    )
+                    Tile(axis, lanes, 1, row_axis, rows, None, cycles, columns_axis, columns)
                 )
     return found
 
@@ -225,114 +207,3 @@ def _summed_size(problem: _Problem) -> int:
     for loop in problem.summed:
         total *= extent(loop)
     return total
-
-
-def tile_opts(sink: UOp, product: Product, tile: Tile) -> list[Opt]:
-    """The moves that make `tile`, the order of the loops and the threads of it."""
-    opts: list[Opt] = []
-    work = product.work
-    path = tile.lanes_axis.arg.axis
-    summed = tile.lanes_axis.arg.kind is AxisType.REDUCE
-    axes = output_axes(sink)
-    inner = _Nest([r.arg.axis for r in axes], {r.arg.axis: extent(r) for r in axes})
-    opts.append(Opt(OptOps.VECTOR, path, tile.lanes))
-    outer_extent = -(-extent(tile.lanes_axis) // tile.lanes)
-    if not summed:
-        inner.split(path, tile.lanes)
-    if tile.vectors > 1 and outer_extent > 1:
-        opts.append(Opt(OptOps.UPCAST, (*path, 0), tile.vectors))
-        inner.split((*path, 0), tile.vectors)
-    for axis, count in ((tile.row_axis, tile.rows), (tile.columns_axis, tile.columns)):
-        if axis is not None and count > 1:
-            opts.append(Opt(OptOps.UPCAST, axis.arg.axis, count))
-            inner.split(axis.arg.axis, count)
-    opts.extend(inner.blocks(path, tile, work))
-    if not summed:
-        opts.extend(_masks_outside(product))
-    if tile.staged is not None:
-        opts.append(Opt(OptOps.STAGE, None, tile.staged))
-    return opts
-
-
-def _masks_outside(product: Product) -> list[Opt]:
-    """Puts short loops that masks depend on, the places in a window, around the other summed loops.
-
-    The masks are then computed once for many products.
-    """
-    loops = closed_ranges(product.reduction)
-    masks = [m for load in loads_of(product.reduction.src[0]) for m in load.src[0].src[2:]]
-    if product.guard is not None:
-        masks.append(product.guard)
-    short = [
-        loop
-        for loop in loops
-        if extent(loop) <= _WINDOW and any(loop in mask.ranges for mask in masks)
-    ]
-    if not short or len(short) == len(loops) or tuple(short) == loops[: len(short)]:
-        return []
-    inner = next(loop for loop in reversed(loops) if loop not in short)
-    steps = [stride(load.src[0], inner) for load in loads_of(product.reduction.src[0])]
-    if any(step is None or step > _PAGE for step in steps):
-        return []
-    return [Opt(OptOps.ORDER, None, tuple(loop.arg.axis for loop in short))]
-
-
-@dataclass(slots=True)
-class _Nest:
-    """The output loops left after the splits: their paths in order, and their extents."""
-
-    order: list[tuple[int, ...]]
-    extents: dict[tuple[int, ...], int]
-
-    def split(self, path: tuple[int, ...], count: int) -> None:
-        """`path` loses `count` iterations to an inner axis that is not a loop."""
-        if path not in self.extents:
-            return
-        outer = -(-self.extents.pop(path) // count)
-        place = self.order.index(path)
-        self.order.pop(place)
-        if outer > 1:
-            self.order.insert(place, (*path, 0))
-            self.extents[(*path, 0)] = outer
-
-    def blocks(self, lanes_path: tuple[int, ...], tile: Tile, work: int) -> list[Opt]:
-        """The loops in the order.
-
-        Threads, then the lanes' own loop (a staged tile is filled there), then the rest.
-        """
-        opts: list[Opt] = []
-        own = [p for p in self.order if p[: len(lanes_path)] == lanes_path]
-        others = [p for p in self.order if p not in own]
-        threaded: tuple[int, ...] | None = None
-        if work >= _THREAD_WORK and self.order:
-            threaded, opts = self._threads(own, others, tile)
-        if own and tile.staged is not None:
-            rest = [p for p in self.order if p != threaded and p not in own]
-            front = ([threaded] if threaded is not None else []) + [p for p in own if p != threaded]
-            if len(front) + len(rest) > 1:
-                opts.append(Opt(OptOps.ORDER, None, tuple(front + rest)))
-        if threaded is not None:
-            opts.append(Opt(OptOps.THREAD, threaded))
-        return opts
-
-    def _threads(
-        self, own: list[tuple[int, ...]], others: list[tuple[int, ...]], tile: Tile
-    ) -> tuple[tuple[int, ...] | None, list[Opt]]:
-        """The axis to thread.
-
-        The largest; with a staged tile one of the others, in blocks that share the tile.
-        """
-        choices = others if tile.staged is not None and others else own + others
-        if not choices:
-            return None, []
-        # the outermost loop keeps neighbours together; a short one would leave workers idle
-        long_enough = [p for p in choices if self.extents[p] >= _BLOCKS_A_THREAD]
-        best = long_enough[0] if long_enough else max(choices, key=lambda p: self.extents[p])
-        if tile.staged is None or self.extents[best] < 4 * _BLOCKS_A_THREAD:
-            return best, []
-        count = -(-self.extents[best] // _BLOCKS_A_THREAD)
-        place = self.order.index(best)
-        self.order[place : place + 1] = [(*best, 0), (*best, 1)]
-        self.extents[(*best, 0)] = -(-self.extents.pop(best) // count)
-        self.extents[(*best, 1)] = count
-        return (*best, 0), [Opt(OptOps.SPLIT, best, count)]

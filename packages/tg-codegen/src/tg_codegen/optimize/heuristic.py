@@ -23,10 +23,11 @@ from tg_codegen.optimize.access import (
     stride,
 )
 from tg_codegen.optimize.apply import apply_opts, stores_of
-from tg_codegen.optimize.contraction import choose_tile, tile_opts
+from tg_codegen.optimize.contraction import choose_tile
 from tg_codegen.optimize.opt import Opt, OptOps
 from tg_codegen.optimize.products import Product, product_of
 from tg_codegen.optimize.split_range import extent
+from tg_codegen.optimize.tile import tile_opts
 
 _THREAD_WORK = 1 << 16
 _TILE_WORK = 1 << 10
