@@ -46,7 +46,7 @@ def _logarithm(x: UOp) -> UOp:
 
 
 def _parts(x: UOp) -> tuple[UOp, UOp]:
-    """Exponent and mantissa of a normal positive float: `x = 2^exponent * mantissa`, 1 <= mantissa < 2."""
+    """Exponent and mantissa, from 1 to below 2, of a positive float that is no subnormal."""
     mantissa_bits = dtypes.finfo(x.dtype).mantissa_bits
     bits = x.bitcast(_integer_like(x.dtype))
     bias = (1 << (x.dtype.bits - mantissa_bits - 2)) - 1
