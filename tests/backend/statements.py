@@ -1,7 +1,7 @@
 """Random programs of reads and writes over vectors, and what they mean: each variable is a value.
 
-`in_numpy` is the meaning, written with plain copies. A variable made by slicing is a view of a root variable:
-writing to it changes the root and itself, and no other variable.
+`in_numpy` is the meaning, written with plain copies. A variable made by slicing is a view of a root
+variable: writing to it changes the root and itself, and no other variable.
 """
 
 from __future__ import annotations
@@ -13,13 +13,19 @@ import numpy as np
 from hypothesis import strategies as st
 from tg_frontend import Tensor
 
-KEYS = (slice(1, None), slice(None, -1), slice(None, None, -1), slice(None, None, 2), slice(2, 0, -1))
+KEYS = (
+    slice(1, None),
+    slice(None, -1),
+    slice(None, None, -1),
+    slice(None, None, 2),
+    slice(2, 0, -1),
+)
 KINDS = ("compute", "view", "write", "assign", "add", "realize")
 
 
 @dataclass(frozen=True)
 class Statement:
-    """`kind` says what to do with variables `target` and `source` (counted round), `KEYS[key]` and `number`."""
+    """What to do (`kind`) with variables `target` and `source`, `KEYS[key]` and `number`."""
 
     kind: str
     target: int
@@ -28,7 +34,9 @@ class Statement:
     number: int
 
 
-def statements(max_size: int = 7, kinds: Sequence[str] = KINDS) -> st.SearchStrategy[list[Statement]]:
+def statements(
+    max_size: int = 7, kinds: Sequence[str] = KINDS
+) -> st.SearchStrategy[list[Statement]]:
     """Programs of a few statements."""
     one = st.builds(
         Statement,

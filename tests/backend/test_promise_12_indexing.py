@@ -1,4 +1,4 @@
-"""Promise 12: indices wrap once, those outside read 0 and write nothing, and no index costs a loop."""
+"""Promise 12: indices wrap once, outside they read 0 and write nothing; no index costs a loop."""
 
 from __future__ import annotations
 

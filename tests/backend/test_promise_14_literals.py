@@ -91,7 +91,9 @@ def test_uint8_and_300(run: Run) -> None:
         run(lambda x: x + 300, np.ones(2, np.uint8))
 
 
-@pytest.mark.parametrize(("name", "number"), [("float16", 70000), ("float16", 1e6), ("float32", 1e39)])
+@pytest.mark.parametrize(
+    ("name", "number"), [("float16", 70000), ("float16", 1e6), ("float32", 1e39)]
+)
 def test_number_beyond_a_float_is_refused(name: str, number: float) -> None:
     with pytest.raises(LiteralError, match=f"{name} cannot hold"):
         Tensor([1.0], dtype=getattr(dtypes, name)) + number

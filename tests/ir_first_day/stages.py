@@ -1,8 +1,8 @@
 """Runs one kernel graph in every form that lowering gives it, down to machine code.
 
-`check_kernel` evaluates the graph as given, after each pass, as linear kernel, and runs the code that
-the LLVM renderer, its compiler and the CPU runtime make of it. The first form that differs from the
-expected arrays fails the test, by its name.
+`check_kernel` evaluates the graph as given, after each pass, as linear kernel, and runs the code
+that the LLVM renderer, its compiler and the CPU runtime make of it. The first form that differs
+from the expected arrays fails the test, by its name.
 """
 
 from __future__ import annotations

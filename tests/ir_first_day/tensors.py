@@ -91,7 +91,8 @@ def _run_by_evaluating(made: Schedule, values: Sequence[UOp]) -> list[Array]:
     memory = {n.arg.id: bytearray(a.tobytes()) for n, a in _contents.items()}
 
     def bytes_of(node: UOp) -> bytearray:
-        return memory.setdefault(node.arg.id, bytearray(b"\x5a" * node.arg.size * node.dtype.itemsize))
+        size = node.arg.size * node.dtype.itemsize
+        return memory.setdefault(node.arg.id, bytearray(b"\x5a" * size))
 
     for call in made.linear.src:
         buffers = [bytes_of(s) for s in call.src[1:] if s.op is Ops.BUFFER]

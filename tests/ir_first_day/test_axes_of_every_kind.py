@@ -57,7 +57,8 @@ def test_a_loop_runs_in_order() -> None:
     """Each element is made of the one before, which the same loop wrote."""
     i = UOp.range(EXTENT, 0, AxisType.LOOP)
     out = param(0, EXTENT + 1)
-    sink = UOp.sink(out.index(i + 1).store(out.index(i).load() * param(1, EXTENT).index(i).load()).end(i))
+    product = out.index(i).load() * param(1, EXTENT).index(i).load()
+    sink = UOp.sink(out.index(i + 1).store(product).end(i))
     x = floats(EXTENT)
     start = np.zeros(EXTENT + 1, np.float32)
     start[0] = 3

@@ -17,7 +17,12 @@ from .stages import Array, check_kernel
 
 GLOBAL = AxisType.GLOBAL
 COUNT, SHIFT = 37, 5
-NUMPY = {dtypes.float32: np.float32, dtypes.int8: np.int8, dtypes.bool: np.bool_, dtypes.float64: np.float64}
+NUMPY = {
+    dtypes.float32: np.float32,
+    dtypes.int8: np.int8,
+    dtypes.bool: np.bool_,
+    dtypes.float64: np.float64,
+}
 MOVES = {
     "plain": [],
     "lanes": [Opt(OptOps.VECTOR, (0,), 8)],

@@ -20,7 +20,9 @@ F32, I32 = dtypes.float32, dtypes.int32
 
 def states(*kinds: DType) -> tuple[list[UOp], list[UOp]]:
     """STATE leaves of what is accumulated and of what is new."""
-    sides = [[UOp(Ops.STATE, kind, (), (side, k)) for k, kind in enumerate(kinds)] for side in (0, 1)]
+    sides = [
+        [UOp(Ops.STATE, kind, (), (side, k)) for k, kind in enumerate(kinds)] for side in (0, 1)
+    ]
     return sides[0], sides[1]
 
 
@@ -57,7 +59,8 @@ def softmax_combine() -> Combine:
     def scale(value: UOp) -> UOp:
         return value.alu(Ops.CMPEQ, low).where(zero, (value - top).alu(Ops.EXP2))
 
-    return Combine("softmax", (float("-inf"), 0.0), (top, total * scale(largest) + more * scale(new)))
+    rescaled = total * scale(largest) + more * scale(new)
+    return Combine("softmax", (float("-inf"), 0.0), (top, rescaled))
 
 
 def reduced(combine: Combine, values: list[UOp], *loops: UOp) -> list[UOp]:

@@ -88,7 +88,7 @@ def test_a_scan_over_two_states(opts: list[Opt]) -> None:
 
 
 def test_a_reduction_may_go_on_from_a_prefix() -> None:
-    """Largest running sum of each row: a REDUCE over the loop of a SCAN is not allowed, a second loop is."""
+    """Largest running sum of each row: a REDUCE may not use the loop of a SCAN, only another."""
     x = floats(3, 12)
     row, column = UOp.range(3, 0, GLOBAL), UOp.range(12, 1, LOOP)
     value = param(1, 36).index(row * 12 + column).load()

@@ -1,4 +1,4 @@
-"""Vector-typed values: from a VECTOR axis to LLVM vectors, the number of nodes whatever the width."""
+"""Vector-typed values: from a VECTOR axis to LLVM vectors, as many nodes at any width."""
 
 from __future__ import annotations
 

@@ -88,14 +88,16 @@ def test_items_of_two_local_axes_fill_a_tile_inside_a_loop() -> None:
 
 def test_lanes_of_a_group_axis_are_work_items_too() -> None:
     """A VECTOR axis inside of a LOCAL one: four elements an item."""
-    group, item, lane = UOp.range(3, 0, GLOBAL), UOp.range(4, 1, LOCAL), UOp.range(4, 2, AxisType.VECTOR)
+    group, item = UOp.range(3, 0, GLOBAL), UOp.range(4, 1, LOCAL)
+    lane = UOp.range(4, 2, AxisType.VECTOR)
     fill = UOp.range(4, 3, AxisType.VECTOR)
     tile = shared(0, 16)
     x = param(1, 48)
     write = tile.index(item * 4 + fill).store(x.index(group * 16 + item * 4 + fill).load())
     filled = tile.after(barrier(write.end(fill)))
     value = filled.index((3 - item) * 4 + lane).load()
-    sink = UOp.sink(param(0, 48).index(group * 16 + item * 4 + lane).store(value).end(group, item, lane))
+    target = param(0, 48).index(group * 16 + item * 4 + lane)
+    sink = UOp.sink(target.store(value).end(group, item, lane))
     values = floats(3, 4, 4)
     check_kernel(sink, [np.zeros_like(values), values], {0: values[:, ::-1]})
 

@@ -131,11 +131,7 @@ def linearize(
 def _convert(node: UOp, builder: _Builder) -> None:
     match node.op:
         case Ops.SINK:
-            for source in node.src:
-                # a kernel that stores single elements has no loop to END
-                for effect in source.src if source.op is Ops.TUPLE else (source,):
-                    if effect.op is Ops.STORE:
-                        builder.new[effect] = builder.add(_rebuilt(effect, builder))
+            _convert_sink(node, builder)
         case Ops.REDUCE:
             _convert_reduce(node, builder)
         case Ops.GETTUPLE:
@@ -152,6 +148,14 @@ def _convert(node: UOp, builder: _Builder) -> None:
             if node in builder.pins:
                 at_least = builder.tree.inside(builder.pins[node])
             builder.new[node] = builder.add(_rebuilt(node, builder), at_least)
+
+
+def _convert_sink(node: UOp, builder: _Builder) -> None:
+    # a kernel that stores single elements has no loop to END
+    for source in node.src:
+        for effect in source.src if source.op is Ops.TUPLE else (source,):
+            if effect.op is Ops.STORE:
+                builder.new[effect] = builder.add(_rebuilt(effect, builder))
 
 
 def _rebuilt(node: UOp, builder: _Builder) -> UOp:

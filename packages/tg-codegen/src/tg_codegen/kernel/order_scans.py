@@ -1,4 +1,4 @@
-"""The pass that makes a scanned loop the innermost of its END, so that its state is one register."""
+"""The pass that makes a scanned loop the innermost of its END: its state is then one register."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _ordered(end: UOp) -> UOp:
     for loop in loops[places[0] :]:
         if loop.arg.kind is AxisType.LOOP and loop not in scanned:
             raise LoweringError(
-                f"the loop of axis {loop.arg.axis} runs in order inside of the scanned loop of axis "
+                f"the loop of axis {loop.arg.axis} runs in order inside the scanned loop of axis "
                 f"{loops[places[0]].arg.axis}; store the prefixes first, and loop over them"
             )
     rest = [loop for loop in loops if loop not in scanned]

@@ -48,7 +48,7 @@ def renamed(memory: UOp, free: dict[Ops, int]) -> UOp:
 
 
 def with_memory_for_each_lane(sink: UOp, axes: Iterable[UOp]) -> UOp:
-    """`sink` with scratch that is filled anew for each lane laid out as one row of lanes an element.
+    """`sink` with scratch that each lane fills anew laid out as one row of lanes an element.
 
     Requires: a node depends on at most one of the `axes`.
     """
