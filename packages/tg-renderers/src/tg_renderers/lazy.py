@@ -15,8 +15,8 @@ def llvmlite_binding() -> Any:
     """
     try:
         import llvmlite.binding as binding
-    except ImportError as error:
-        raise missing_package_error("compiler", "LLVM", "llvmlite") from error
+    except ImportError:
+        raise missing_package_error("compiler", "LLVM", "llvmlite") from None
     binding.initialize_all_targets()
     binding.initialize_all_asmprinters()
     return binding

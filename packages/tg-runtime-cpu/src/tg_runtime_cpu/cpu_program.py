@@ -17,6 +17,7 @@ from tg_ir.device import LaunchSize, Program, TinyELF
 from tg_runtime_cpu.errors import KernelCallError
 from tg_runtime_cpu.host_allocator import HostMemory
 from tg_runtime_cpu.object_file import load_object
+from tg_runtime_cpu.required_features import require_features
 from tg_runtime_cpu.thread_pool import split_evenly, thread_count, thread_pool
 
 CODE_FORMAT = "elf"
@@ -82,6 +83,7 @@ class CPUProgram(Program[HostMemory]):
     Raises:
         KernelCallError: the code is in another format.
         ObjectFileError: the object cannot be loaded.
+        ForeignCodeError: it may use instructions that this machine lacks.
     """
 
     def __init__(self, obj: TinyELF) -> None:
@@ -91,6 +93,7 @@ class CPUProgram(Program[HostMemory]):
                 f"kernel {obj.name}: CPU loads code of format '{CODE_FORMAT}', "
                 f"got '{obj.code_format}'"
             )
+        require_features(obj.target)
         self.name = obj.name
         self.signature = obj.signature
         self._loaded = load_object(obj.code)

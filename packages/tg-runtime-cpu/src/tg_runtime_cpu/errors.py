@@ -19,3 +19,11 @@ class ExecutableMemoryError(TgError, OSError):
 
 class KernelCallError(TgError, ValueError):
     """A kernel is launched with other arguments than it was compiled for."""
+
+
+class ForeignCodeError(TgError, ValueError):
+    """Code was compiled for a CPU whose instructions this machine lacks."""
+
+
+class WorkerThreadError(TgError, RuntimeError):
+    """The operating system starts no more threads for this process."""

@@ -15,6 +15,8 @@ from typing import TypeAlias
 from tg_ir.config import THREADS
 from tg_ir.host import cores_available
 
+from tg_runtime_cpu.errors import WorkerThreadError
+
 Part: TypeAlias = tuple[int, int]
 """The iterations `[begin, end)` of the THREAD axis that one worker runs."""
 
@@ -30,7 +32,11 @@ class ThreadPool:
     """
 
     def __init__(self, workers: int) -> None:
-        """Start the threads; they are daemons, so an unfinished kernel never blocks exit."""
+        """Start the threads; they are daemons, so an unfinished kernel never blocks exit.
+
+        Raises:
+            WorkerThreadError: the system starts no more; those started end.
+        """
         self.workers = workers
         self._busy = threading.Lock()
         self._finished: SimpleQueue[None] = SimpleQueue()
@@ -38,7 +44,15 @@ class ThreadPool:
         for number in range(workers):
             inbox: SimpleQueue[tuple[Work, Part] | None] = SimpleQueue()
             name = f"tg-cpu-worker-{number}"
-            threading.Thread(target=self._serve, args=(inbox,), name=name, daemon=True).start()
+            thread = threading.Thread(target=self._serve, args=(inbox,), name=name, daemon=True)
+            try:
+                thread.start()
+            except RuntimeError:
+                self.stop()
+                raise WorkerThreadError(
+                    f"cannot start {workers} worker threads: this system gives the process no more "
+                    f"than {number}; set THREADS to {number + 1} or less"
+                ) from None
             self._inboxes.append(inbox)
 
     def run(self, work: Work, parts: Sequence[Part]) -> None:

@@ -13,16 +13,9 @@ from typing import Any, ClassVar
 from tg_ir.graph.render_api import Compiler
 from tg_ir.target import Target
 
+from tg_renderers.compilers.llvm_machine import make_target_machine
 from tg_renderers.lazy import llvmlite_binding
 from tg_renderers.targets.cpu import cpu_facts
-
-_TRIPLES = {
-    "x86_64": "x86_64-unknown-linux-gnu",
-    "arm64": "aarch64-unknown-linux-gnu",
-    "riscv64": "riscv64-unknown-linux-gnu",
-}
-# What every object may use, whatever the cpu type: hard float and doubles.
-_FAMILY_FEATURES = {"riscv64": "+m,+a,+f,+d,+c"}
 
 
 class LLVMCompiler(Compiler):
@@ -74,7 +67,7 @@ class LLVMCompiler(Compiler):
             module.verify()
         except RuntimeError as error:
             log = str(error).removeprefix("LLVM IR parsing error\n")
-            raise self.refused(source, log) from error
+            raise self.refused(source, log) from None
         if self.passes:
             tuning = binding.create_pipeline_tuning_options(speed_level=2)
             builder = binding.create_pass_builder(machine, tuning)
@@ -82,24 +75,10 @@ class LLVMCompiler(Compiler):
         return module
 
     def _target_machine(self) -> Any:
-        if self._machine is not None:
-            return self._machine
-        binding = llvmlite_binding()
-        arch = self._cpu.arch
-        cpu, features = arch.cpu_type, [_FAMILY_FEATURES.get(arch.family, "")]
-        if cpu == "native":
-            cpu = binding.get_host_cpu_name()
-            features.append(binding.get_host_cpu_features().flatten())
-        features += [f"+{name}" for name in arch.enabled]
-        features += [f"-{name}" for name in arch.disabled]
-        target = binding.Target.from_triple(_TRIPLES[arch.family])
-        self._machine = target.create_target_machine(
-            cpu=cpu,
-            features=",".join(feature for feature in features if feature),
-            opt=self.opt_level,
-            reloc="pic",
-            codemodel="small",
-        )
+        if self._machine is None:
+            self._machine = make_target_machine(
+                llvmlite_binding(), self._cpu.arch, self.opt_level
+            )
         return self._machine
 
 

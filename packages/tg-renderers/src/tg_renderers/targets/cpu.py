@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 
+from tg_ir.errors import TargetError
 from tg_ir.host import CacheSizes, HostCpu, host_cpu
 from tg_ir.target import CpuArch, Target, parse_cpu_arch
 
@@ -30,6 +31,8 @@ _VECTOR_BITS_OF_TYPE = {
     "znver4": 512,
     "znver5": 512,
 }
+_NEEDED_FEATURES = {"x86_64": ("64bit", "sse", "sse2", "x87", "cmov", "cx8")}
+_EXAMPLES = {"x86_64": "x86-64-v3", "arm64": "cortex-a72", "riscv64": "generic-rv64"}
 _BASE_VECTOR_BITS = {"x86_64": 128, "arm64": 128, "riscv64": 0}
 
 
@@ -73,6 +76,7 @@ def cpu_facts(target: Target) -> CpuFacts:
         TargetError: the arch is no CPU arch string.
     """
     arch = resolve_arch(target)
+    _refuse_impossible(arch)
     native = arch.cpu_type == "native"
     host = host_cpu()
     bits = _vector_bits(arch, host if native else None)
@@ -84,6 +88,41 @@ def cpu_facts(target: Target) -> CpuFacts:
     registers = 0 if bits == 0 else 16 if arch.family == "x86_64" and bits < 512 else 32
     float16 = _converts_float16(arch, bits, host if native else None)
     return CpuFacts(arch, bits, registers, caches.l1, caches.l2, float16, fingerprint)
+
+
+def _refuse_impossible(arch: CpuArch) -> None:
+    """Refuse what no code can be made for.
+
+    Raises:
+        TargetError: `native` of another family than this machine's, or x86 code without the
+            registers that its calling convention needs.
+    """
+    text = str(arch)
+    own = parse_cpu_arch(host_cpu().arch).family
+    if arch.cpu_type == "native" and arch.family != own:
+        raise TargetError(
+            f"native is the CPU of this machine, which is {own}; "
+            f"name a cpu type of {arch.family} instead, such as {_EXAMPLES[arch.family]}",
+            text,
+            text.index("native"),
+            len("native"),
+        )
+    needed = _NEEDED_FEATURES.get(arch.family, ())
+    missing = next((name for name in needed if name in arch.disabled), None)
+    if missing is not None:
+        raise TargetError(
+            f"{arch.family} code needs {missing}; leave it on",
+            text,
+            text.index(f"-{missing}"),
+            len(missing) + 1,
+        )
+    if "soft-float" in arch.enabled:
+        raise TargetError(
+            "floats are computed by the CPU's float unit; leave soft-float off",
+            text,
+            text.index("soft-float"),
+            len("soft-float"),
+        )
 
 
 def _vector_bits(arch: CpuArch, host: HostCpu | None) -> int:
