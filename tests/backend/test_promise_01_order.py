@@ -7,7 +7,6 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 from tg_frontend import Tensor, dtypes
 
 from .programs import Program, Run, Work

@@ -1,4 +1,4 @@
-"""Promise 2: every write lands, whatever the target is; writing through an expanded view is refused."""
+"""Promise 2: every write lands, whatever the target; one through an expanded view is refused."""
 
 from __future__ import annotations
 

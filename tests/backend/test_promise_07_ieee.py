@@ -1,4 +1,4 @@
-"""Promise 7: floats as IEEE 754 says; nothing is folded or reassociated that could change a result."""
+"""Promise 7: floats as IEEE 754 says; nothing is folded or reassociated that changes a result."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ IDENTITIES: dict[str, Binary] = {
     "0.0 - x": lambda x, y: 0.0 - x,
     "0.0 + x": lambda x, y: 0.0 + x,
     "-x": lambda x, y: -x,
-    "-(-x)": lambda x, y: -(-x),
+    "-(-x)": lambda x, y: -(-x),  # noqa: B002 - twice is the point
     "x * 1": lambda x, y: x * 1.0,
     "x * -1": lambda x, y: x * -1.0,
     "x / 1": lambda x, y: x / 1.0,

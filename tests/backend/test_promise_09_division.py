@@ -1,4 +1,4 @@
-"""Promise 9: `//` and `%` round down, `cdiv` and `cmod` towards zero; by zero gives 0; nothing traps."""
+"""Promise 9: `//`, `%` round down, `cdiv`, `cmod` towards zero; by zero gives 0; nothing traps."""
 
 from __future__ import annotations
 
