@@ -66,6 +66,7 @@ class CallAnalysis:
         self._kept: dict[int, Made] = {}
         self._effects = Effects(None)
         self._candidates: list[_Gone] = []
+        self._replaced: set[int] = set()
         self._repeatable = not recorder.computed_old_values
         self._look_at_tensors()
 
@@ -76,23 +77,33 @@ class CallAnalysis:
     def check_replaced(self, replaced: Mapping[int, str]) -> None:
         """Refuse that the call read a tensor and put another in its place.
 
+        A storage that another tensor still shows is read through that one.
+
         Args:
             replaced: by id of a tensor from before the call the place where it stood.
 
         Raises:
             JitError: names the place.
         """
+        if not self._repeatable:
+            return  # it may have read them only for values from before the call
+        self._replaced = set(replaced)
+        lost: dict[int | None, str] = {}
+        shown: set[int | None] = set()
         for before in self._before.read_by(self._recorder.slots):
             tensor = before.tensor()
-            if tensor is not None and id(tensor) not in replaced:
-                continue
-            if before.gradient_of is not None:
-                continue
-            where = "a tensor" if tensor is None else replaced[id(tensor)]
-            raise JitError(
-                f"the function reads {where} and puts a new tensor in its place, which a replay, "
-                "that does not run Python, cannot; update it with assign()"
-            )
+            stays = tensor is not None and id(tensor) not in replaced
+            if stays or before.gradient_of is not None:
+                shown.add(before.storage)
+            else:
+                place = "a tensor" if tensor is None else replaced[id(tensor)]
+                lost.setdefault(before.storage, place)
+        for storage_id, place in lost.items():
+            if storage_id not in shown:
+                raise JitError(
+                    f"the function reads {place} and puts a new tensor in its place, which a "
+                    "replay, that does not run Python, cannot; update it with assign()"
+                )
 
     # ---- what tensors show
 
@@ -145,11 +156,11 @@ class CallAnalysis:
         if not (same_storage and value.kind == "state"):
             self._effects.tensors.append(ChangedTensor(weakref.ref(tensor), value))
 
-    def _slot_of(self, node: UOp) -> int | None:
+    def _slot_of(self, node: UOp, is_shown: bool = False) -> int | None:
         held = storage.memory_of_id(node)
         slot = None if held is None else self._recorder.slot_of(held)
-        if slot is None and held is not None and id(held) in self._storage_of_memory:
-            # state that no program used, but a result may show
+        if slot is None and is_shown and id(held) in self._storage_of_memory and held is not None:
+            # state that no program used
             slot = self._recorder.add_state(held)
         if slot is not None:
             self._nodes[slot] = node
@@ -157,7 +168,9 @@ class CallAnalysis:
 
     def _value_of(self, tensor: Tensor) -> Value:
         grad = tensor.requires_grad
-        slot = self._slot_of(place_of(tensor.uop)) if is_view_of_storage(tensor.uop) else None
+        slot = None
+        if is_view_of_storage(tensor.uop):
+            slot = self._slot_of(place_of(tensor.uop), is_shown=True)
         if slot is None:
             return Value("fixed", -1, None, Tensor._from_uop(tensor.uop), grad)
         recorded = self._recorder.slots[slot]
@@ -273,7 +286,7 @@ class CallAnalysis:
 
     def _owner(self, before: TensorBefore, slot: int, storage_id: int | None) -> Owner | None:
         tensor = before.tensor()
-        lost = tensor is None and before.gradient_of is None
+        lost = (tensor is None or id(tensor) in self._replaced) and before.gradient_of is None
         if lost or before.template is None or before.template.view.op is Ops.BIND:
             return None
         owner = Owner(before.tensor, before.gradient_of, before.template)
