@@ -130,3 +130,16 @@ def test_a_clone_is_independent():
     z = x.detach()
     z += 1
     assert (x.tolist(), z.tolist()) == ([1, 2], [2, 3])
+
+
+def test_iterating_gives_the_rows():
+    assert [row.tolist() for row in Tensor([[1, 2], [3, 4]])] == [[1, 2], [3, 4]]
+    first, second = Tensor([5, 6])
+    assert (first.item(), second.item()) == (5, 6)
+    with pytest.raises(TypeError, match="iteration over a tensor without axes"):
+        list(Tensor(1.0))
+
+
+def test_memoryview_of_halves_is_refused():
+    with pytest.raises(TypeError, match="float16 has no Python format; cast to float32 first"):
+        Tensor([1.0]).half().data()

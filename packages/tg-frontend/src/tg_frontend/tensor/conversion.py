@@ -67,12 +67,16 @@ class Conversion(SetItem):
         return realization.memory_of(self._from_uop(self.uop.contiguous()))
 
     def data(self) -> memoryview:
-        """The elements as a memoryview of this shape, a copy."""
+        """The elements as a memoryview of this shape, a copy.
+
+        Raises:
+            TypeError: floats of 16 bits, which Python does not know.
+        """
         memory = self._memory("data()")
         shape = tuple(int(extent) for extent in self.shape)
         raw = memoryview(_contents(memory, "data()"))
         code = struct_code(self.dtype)
-        if code is None:
+        if code in (None, "e"):  # a memoryview of halves does not exist before Python 3.12
             raise TypeError(f"{self.dtype.name} has no Python format; cast to float32 first")
         if memory is None:
             return raw
