@@ -21,6 +21,7 @@ from tg_ir.device import (
     load_device,
     open_device,
     register_device,
+    registry,
     unregister_device,
 )
 from tg_ir.events import DeviceOpened, Event, subscribe
@@ -69,12 +70,39 @@ def test_what_is_no_name_is_refused(name: str) -> None:
 
 def test_unknown_device_lists_the_installed_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     install(monkeypatch, ("a", "CPU", "m:C"), ("a", "NULL", "m:N"))
+    monkeypatch.setattr(registry, "installed_version", lambda distribution: None)
     with pytest.raises(
         UnknownDeviceError,
         match="no runtime offers device 'CUDA'; installed: CPU, .*NULL.*; "
         "install tg-runtime-gpu for it",
     ):
         open_device("CUDA:1")
+
+
+def test_installed_package_without_the_device_is_not_to_be_installed_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(registry, "installed_version", lambda distribution: "0.1.0")
+    with pytest.raises(
+        UnknownDeviceError, match="tg-runtime-gpu 0.1.0 is installed, but does not have it yet"
+    ):
+        open_device("CUDA")
+
+
+def test_a_name_close_to_an_installed_one_is_suggested() -> None:
+    with pytest.raises(UnknownDeviceError, match="did you mean 'TINY'"):
+        open_device("TINNY")
+
+
+@pytest.mark.parametrize("name", [None, 3, ("CPU",)])
+def test_what_is_no_text_is_no_device_name(name: Any) -> None:
+    with pytest.raises(UnknownDeviceError, match="is no device name; expected a name"):
+        open_device(name)
+
+
+def test_only_a_device_named_by_path_takes_more_than_an_index() -> None:
+    with pytest.raises(UnknownDeviceError, match="after 'TINY:' comes an index, such as TINY:1"):
+        open_device("TINY:LLVM")
 
 
 def test_unknown_device_of_nobody_gets_no_package_to_install() -> None:

@@ -83,6 +83,7 @@ class DISKDevice(Compiled[ViewMemory]):
     """
 
     runtime_api = 1
+    is_named_by_path = True
 
     def __init__(self, device: str) -> None:
         """Take the path from the name."""

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from tg_ir.device import Buffer, list_devices, open_device
 from tg_ir.dtype import dtypes
+from tg_ir.errors import TgError
 from tg_ir.float_model import FloatModel
 from tg_ir.graph.render_api import list_renderers
 
@@ -41,8 +42,11 @@ class DeviceReport(NamedTuple):
 
 
 def devices_text() -> tuple[str, bool]:
-    """The table of all devices, and whether the default one passed."""
-    default = _default_name()
+    """The table of all devices, and whether the default one passed.
+
+    A line below the table says why there is no default one.
+    """
+    default, problem = _default_name()
     reports = [try_device(name) for name in sorted(list_devices())]
     rows = [
         (
@@ -57,7 +61,7 @@ def devices_text() -> tuple[str, bool]:
     ]
     header = ("device", "result", "", "renderers", "floats", "detail")
     passed = any(report.passed and report.name == default for report in reports)
-    return table_text(header, rows), passed
+    return table_text(header, rows) + problem, passed
 
 
 def try_device(name: str) -> DeviceReport:
@@ -95,11 +99,12 @@ def _try_opened(name: str) -> str:
     return f"kernel compiled and ran in {milliseconds:.0f} ms"
 
 
-def _default_name() -> str:
+def _default_name() -> tuple[str, str]:
+    """The kind of the default device, or a line that says why there is none."""
     try:
-        return Device.DEFAULT.partition(":")[0]
-    except Exception:  # no device opens: each line of the table says why
-        return ""
+        return Device.DEFAULT.partition(":")[0], ""
+    except TgError as error:
+        return "", f"\nno default device: {error}"
 
 
 def _noted(renderer: str) -> str:

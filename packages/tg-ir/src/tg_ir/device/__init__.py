@@ -60,6 +60,7 @@ from tg_ir.device.registry import (
     open_device,
     opened_devices,
     register_device,
+    require_device,
     unregister_device,
 )
 from tg_ir.device.runtime_api import (
@@ -147,6 +148,7 @@ __all__ = [
     "program_from_bytes",
     "program_to_bytes",
     "register_device",
+    "require_device",
     "save_program",
     "unregister_device",
 ]

@@ -24,6 +24,7 @@ from tg_ir.device.errors import (
     listed,
 )
 from tg_ir.device.runtime_api import RUNTIME_API, AnyCompiled
+from tg_ir.errors import TgError, did_you_mean
 from tg_ir.events import DeviceOpened, emit, listening
 
 ENTRY_POINT_GROUP = "tg.runtimes"
@@ -65,6 +66,18 @@ def list_devices() -> dict[str, DeviceEntry]:
     return entries | _REGISTERED
 
 
+def require_device(name: str) -> None:
+    """Check that some installed runtime offers a device; imports nothing.
+
+    Raises:
+        UnknownDeviceError: none does.
+    """
+    kind = canonical_device_name(name).partition(":")[0]
+    entries = list_devices()
+    if kind not in entries:
+        raise UnknownDeviceError(_unknown_device(kind, entries))
+
+
 def load_device(name: str) -> type[AnyCompiled]:
     """Import and return the class of a device.
 
@@ -76,10 +89,8 @@ def load_device(name: str) -> type[AnyCompiled]:
         DeviceOpenError: its module does not import, or was written for another contract.
     """
     kind = canonical_device_name(name).partition(":")[0]
-    entries = list_devices()
-    if kind not in entries:
-        raise UnknownDeviceError(_unknown_device(kind, entries))
-    entry = entries[kind]
+    require_device(kind)
+    entry = list_devices()[kind]
     cls = _REGISTERED_CLASSES.get(kind) or _import_class(kind, entry)
     _check_contract(kind, entry, cls)
     return cls
@@ -143,10 +154,10 @@ def canonical_device_name(name: str) -> str:
     Raises:
         UnknownDeviceError: `name` is no device name.
     """
-    kind, colon, rest = name.partition(":")
+    kind, colon, rest = name.partition(":") if isinstance(name, str) else ("", "", "")
     if not kind.isidentifier():
         raise UnknownDeviceError(
-            f"'{name}' is no device name; expected a name and perhaps an index, "
+            f"{name!r} is no device name; expected a name and perhaps an index, "
             "such as CPU or CPU:1"
         )
     kind = kind.upper()
@@ -225,16 +236,41 @@ def _check_contract(kind: str, entry: DeviceEntry, cls: type[AnyCompiled]) -> No
 def _unknown_device(kind: str, entries: Iterable[str]) -> str:
     message = f"no runtime offers device '{kind}'; installed: {listed(entries)}"
     package = _PACKAGE_OF.get(kind)
-    return f"{message}; install {package} for it" if package else message
+    if package is None:
+        close = did_you_mean(kind, entries)
+        return f"{message}; {close}" if close.startswith("did") else message
+    version = installed_version(package)
+    if version is None:
+        return f"{message}; install {package} for it"
+    return f"{message}; {package} {version} is installed, but does not have it yet"
+
+
+def installed_version(distribution: str) -> str | None:
+    """The version of an installed package, None where it is not installed."""
+    metadata = import_module("importlib.metadata")  # late, as in `_installed_entries`
+    try:
+        version: str = metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return None
+    return version
 
 
 def _open(canonical: str) -> AnyCompiled:
-    kind = canonical.partition(":")[0]
+    kind, _, rest = canonical.partition(":")
     cls = load_device(kind)
+    if rest and not rest.isdecimal() and not cls.is_named_by_path:
+        raise UnknownDeviceError(
+            f"'{canonical}' is no device; after '{kind}:' comes an index, such as {kind}:1 "
+            "(renderer and arch are chosen by the setting DEV)"
+        )
     try:
         return _construct(cls, canonical)
     except (OSError, RuntimeError, NotImplementedError, ImportError, ValueError) as error:
-        raise DeviceOpenError(f"device '{canonical}' does not open: {error}") from error
+        # what a device says on purpose needs no traceback beside it
+        is_plain = isinstance(error, (TgError, OSError, ValueError))
+        raise DeviceOpenError(f"device '{canonical}' does not open: {error}") from (
+            None if is_plain else error
+        )
 
 
 def _announce(device: AnyCompiled) -> None:

@@ -104,6 +104,7 @@ class Compiled(Generic[HandleT]):
     """
 
     runtime_api: ClassVar[int]  # each runtime writes the number of the contract it was written for
+    is_named_by_path: ClassVar[bool] = False  # `NAME:path` rather than `NAME:index`
 
     def __init__(
         self,

@@ -150,7 +150,9 @@ def _load(kind: str, name: str, entries: dict[str, ToolchainEntry], contract: ty
     entry = entries.get(name.upper())
     if entry is None:
         installed = ", ".join(sorted(entries)) or "none"
-        hint = _what_to_install(kind, name.upper()) or f"; {did_you_mean(name, entries)}"
+        close = did_you_mean(name, entries)
+        hint = f"; {close}" if close.startswith("did") else ""
+        hint = _what_to_install(kind, name.upper()) or hint
         raise UnknownToolchainError(
             f"no installed package offers {kind} '{name.upper()}'; installed: {installed}{hint}"
         )
