@@ -70,7 +70,7 @@ _generator = _Generator()
 
 
 class GeneratorPosition(NamedTuple):
-    """Where the sequence of random numbers is: its key, the next counter, how often it was seeded."""
+    """Where the sequence of random numbers is: key, next counter, how often it was seeded."""
 
     key: int
     next_counter: int
