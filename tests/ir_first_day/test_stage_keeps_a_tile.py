@@ -131,7 +131,7 @@ def test_a_workspace_beyond_all_measure_is_refused() -> None:
     arg = StageArg(WORKSPACE, (1 << 24,), (0,))
     tile = UOp(Ops.STAGE, dtypes.float32, (value, i), arg)
     sink = UOp.sink(param(0, 64).index(row).store(tile.index(row).load()).end(row))
-    with pytest.raises(LoweringError, match="for each of 64 THREAD iterations takes 4294967296"):
+    with pytest.raises(LoweringError, match="for each of 64 THREAD iterations takes"):
         lower_kernel(sink, capabilities(), [Opt(OptOps.THREAD, (0,))])
 
 

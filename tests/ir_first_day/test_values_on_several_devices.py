@@ -7,7 +7,7 @@ import pytest
 from tg_codegen.schedule import create_schedule
 from tg_codegen.schedule.errors import ScheduleError
 from tg_frontend import Device, Tensor
-from tg_frontend.errors import DataError
+from tg_frontend.errors import ArgumentError
 from tg_ir.dtype import dtypes
 from tg_ir.graph import UOp
 from tg_ir.graph.errors import VerificationError
@@ -79,5 +79,5 @@ def test_a_filled_tensor_is_made_once_and_copied() -> None:
 
 
 def test_data_is_put_on_one_device() -> None:
-    with pytest.raises(DataError, match="make the tensor on one, then copy it"):
+    with pytest.raises(ArgumentError, match="make the tensor on one, then copy it"):
         Tensor([1.0, 2.0], device=BOTH)

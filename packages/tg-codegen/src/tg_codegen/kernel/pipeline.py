@@ -25,6 +25,7 @@ from tg_codegen.kernel.linearize import linearize
 from tg_codegen.kernel.lower_index_dtype import lower_index_dtype
 from tg_codegen.kernel.lower_stage import lower_stage
 from tg_codegen.kernel.order_scans import order_scans
+from tg_codegen.kernel.place_workspaces import place_workspaces
 from tg_codegen.kernel.separate_loops import separate_loops
 from tg_codegen.kernel.simplify_guards import simplify_guards
 from tg_codegen.kernel.unroll import unroll
@@ -73,8 +74,8 @@ def _split_at_barriers(sink: UOp, context: LoweringContext) -> UOp:
     return sink if context.capabilities.has_local else split_at_barriers(sink)
 
 
-def _lower_stage(sink: UOp, context: LoweringContext) -> UOp:
-    return lower_stage(sink, context.capabilities.local_bytes)
+def _place_workspaces(sink: UOp, context: LoweringContext) -> UOp:
+    return place_workspaces(sink, context.capabilities.local_bytes)
 
 
 def _simplify(sink: UOp, context: LoweringContext) -> UOp:
@@ -99,7 +100,7 @@ KERNEL_PASSES: Pipeline[LoweringContext] = Pipeline(
         # a work-item is an iteration where groups do not exist; what it stages is then per item
         Pass("split_at_barriers", _split_at_barriers, "", "no BARRIER, but for groups"),
         # a tile is filled by loops of its own, which the next two passes treat like any other
-        Pass("lower_stage", _lower_stage, "", "no STAGE"),
+        Pass("lower_stage", lambda sink, _: lower_stage(sink), "", "no STAGE"),
         # lanes first: the copies that unrolling makes are then of vectors
         Pass("vectorize", lambda sink, _: vectorize(sink), "one VECTOR axis a value", "no VECTOR"),
         Pass("unroll", lambda sink, _: unroll(sink), "constant UNROLL extents", "no UNROLL"),
@@ -108,6 +109,8 @@ KERNEL_PASSES: Pipeline[LoweringContext] = Pipeline(
         # after unrolling, when constants have folded most divisions away
         Pass("decompose", _decompose, "", "only ops that the target has"),
         Pass("lower_index_dtype", _lower_index_dtype, "", "no index dtype"),
+        # the size of all scratch is known now
+        Pass("place_workspaces", _place_workspaces, "machine dtypes", "scratch fits a worker"),
         # before loops are told apart, whose order it changes
         Pass("order_scans", lambda sink, _: order_scans(sink), "", "scanned loops are innermost"),
         # last: no pass after it may make two loops of one

@@ -89,9 +89,17 @@ def _split(sink: UOp, opt: Opt, kind: AxisType | None, allowed: set[AxisType]) -
         raise OptError("the extent of the axis is symbolic; only constant extents are split")
     if kind is None:
         return block_range(sink, axis, count)
+    _check_no_loop_depends_on(sink, axis)
     if kind is AxisType.VECTOR:
         _check_one_vector_axis(sink, axis)
     return split_range(sink, axis, count, kind)
+
+
+def _check_no_loop_depends_on(sink: UOp, axis: UOp) -> None:
+    """Lanes and copies run loops side by side, so that these have to be of one length."""
+    for node in toposort((sink,)):
+        if node.op is Ops.RANGE and axis in node.src[0].ranges:
+            raise OptError(f"the extent of axis {node.arg.axis} depends on this axis")
 
 
 def _check_one_vector_axis(sink: UOp, axis: UOp) -> None:
@@ -112,6 +120,9 @@ def _order(sink: UOp, first: tuple[Axis, ...]) -> UOp:
                 found = True
                 ordered = [loops[axis] for axis in first]
                 ordered += [r for axis, r in loops.items() if axis not in first]
+                # workers share the outermost loop
+                ordered.sort(key=lambda r: r.arg.kind is not AxisType.THREAD)
+                _check_bounds_are_known(ordered)
                 src = (*src[: len(src) - len(loops)], *[new[r] for r in ordered])
         new[node] = node.with_sources(src)
     if not found:
@@ -119,8 +130,19 @@ def _order(sink: UOp, first: tuple[Axis, ...]) -> UOp:
     return new[sink]
 
 
+def _check_bounds_are_known(loops: list[UOp]) -> None:
+    """A loop stands inside of those that its extent depends on."""
+    for place, loop in enumerate(loops):
+        later = loop.src[0].ranges.intersection(loops[place:])
+        if later:
+            names = ", ".join(".".join(map(str, r.arg.axis)) for r in later)
+            raise OptError(f"the extent of axis {loop.arg.axis} depends on axis {names} inside of it")
+
+
 def _thread(sink: UOp, path: Axis) -> UOp:
     axis = range_with_axis(sink, path)
+    if any(n.op is Ops.RANGE and n.arg.kind is AxisType.THREAD for n in toposort((sink,))):
+        raise OptError("the kernel has a THREAD axis already")
     if axis.arg.kind is not AxisType.GLOBAL:
         raise OptError(f"only a GLOBAL axis can be threaded, this one is {axis.arg.kind.name}")
     if not all(axis in closed_ranges(end) for end in sink.src):
