@@ -138,6 +138,16 @@ class KernelDraft:
         self._contexts[key] = made
         return made
 
+    def release(self) -> None:
+        """Forget what was planned, once the kernel is made.
+
+        Contexts and drafts hold each other, and with them the buffers of dead tensors: these would
+        stay until the next garbage collection.
+        """
+        self.store = None
+        self.gathered.clear()
+        self._contexts.clear()
+
     def gather(self, index_tensor: UOp, context: Context, extent: Extent) -> Gathered:
         """The placeholders for a position on an axis of `extent`, read from `index_tensor`."""
         for known in self.gathered:

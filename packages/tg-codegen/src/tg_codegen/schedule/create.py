@@ -99,6 +99,8 @@ def _schedule(
     values.run(order)
     wanted = {storage.buffers[node].arg.id for node in required}
     kernels = group_outputs(_finished_kernels(plan, storage, values), wanted)
+    for draft in plan.kernels:
+        draft.release()
     kept = {v: storage.version_buffer(v) for v in pinned if _is_stored(v, storage)}
     read_later = [storage.version_buffer(v) for v in requested if _is_version(v, storage)]
     ordered = order_kernels(kernels, dict.fromkeys((*kept.values(), *read_later)))
