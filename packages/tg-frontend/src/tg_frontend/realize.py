@@ -136,6 +136,7 @@ def run_linear(linear: UOp, keep: Iterable[UOp] = ()) -> None:
 
 def _run(linear: UOp, kept: set[UOp]) -> None:
     kept_ids = {node.arg.id for node in kept}
+    prepared = []
     for part in _parts_by_device(linear):
         temporaries = []
         for node in schedule_buffers(part.linear):
@@ -145,7 +146,13 @@ def _run(linear: UOp, kept: set[UOp]) -> None:
                 storage.adopt(node)
             else:
                 temporaries.append(node)
-        _run_part(part, temporaries)
+        prepared.append(_prepare(part, temporaries))
+    for part_of_run in prepared:
+        # only now, when each is compiled and has its memory: a part that failed would leave
+        # what an earlier one has overwritten
+        for observer in observers():
+            observer.before_run(part_of_run.program, part_of_run.inputs, part_of_run.values)
+        part_of_run.executor.run(part_of_run.inputs, part_of_run.values)
 
 
 @dataclass(frozen=True)
@@ -179,7 +186,17 @@ def _device_of_call(call: UOp) -> str:
     return str(place_of(call.src[1]).arg.device)
 
 
-def _run_part(part: _Part, temporaries: Sequence[UOp]) -> None:
+@dataclass(frozen=True)
+class _Prepared:
+    """A part that is ready to run."""
+
+    program: LinearProgram
+    executor: Executor
+    inputs: list[Buffer]
+    values: Mapping[str, int]
+
+
+def _prepare(part: _Part, temporaries: Sequence[UOp]) -> _Prepared:
     toolchain = toolchain_of(part.device)
     program = compile_schedule(
         part.linear,
@@ -193,8 +210,9 @@ def _run_part(part: _Part, temporaries: Sequence[UOp]) -> None:
     inputs = []
     for node in schedule_buffers(part.linear):
         if node.arg.id not in temporary_ids:
-            inputs.append(_memory(node))
-    _execute(program, inputs, bound_values(part.linear))
+            inputs.append(_memory(node).ensure_allocated())
+    executor = Executor(program, use_graph=False)
+    return _Prepared(program, executor, inputs, bound_values(part.linear))
 
 
 def _memory(node: UOp) -> Buffer:
@@ -202,14 +220,6 @@ def _memory(node: UOp) -> Buffer:
     if memory is None:
         raise StaleVersionError(storage.stale_message(node))
     return memory
-
-
-def _execute(
-    program: LinearProgram, inputs: Sequence[Buffer], values: Mapping[str, int]
-) -> None:
-    for observer in observers():
-        observer.before_run(program, inputs, values)
-    Executor(program, use_graph=False).run(inputs, values)
 
 
 def memory_of(holder: ValueHolder) -> Buffer | None:
