@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING, Any, Self, TypeGuard
 
 from tg_ir.dtype import dtypes, from_bytes, struct_code
 
-from tg_frontend import realize as realization
+from tg_frontend import lazy
 from tg_frontend.capture import observers
 from tg_frontend.device import Device
 from tg_frontend.errors import ArgumentError, HostMemoryError, ItemError
-from tg_frontend.lazy import array_from_bytes
 from tg_frontend.live.registry import ValueHolder
 from tg_frontend.tensor.data import own_storage
 from tg_frontend.tensor.display import shown
@@ -45,26 +44,26 @@ class Conversion(SetItem):
                     f"realize: expected tensors, got {type(other).__name__}; "
                     "give them one by one: realize(*tensors)"
                 )
-        realization.realize(self, *others)
+        lazy.realize(self, *others)
         return self
 
     def schedule(self, *others: Self) -> Any:
         """The LINEAR of kernels that `realize` would run; nothing runs."""
-        return realization.plan(self, *others)
+        return lazy.plan(self, *others)
 
     @property
     def is_realized(self) -> Any:
         """Whether the value is in storage, so that there is nothing to compute."""
-        return realization.is_realized(self)
+        return lazy.is_realized(self)
 
     def _memory(self, what: str) -> Buffer | None:
         """The memory of the elements in order; None where there are none."""
         for observer in observers():
             observer.before_read(what)
         self.realize()
-        if realization.is_whole_storage(self.uop):
-            return realization.memory_of(self)
-        return realization.memory_of(self._from_uop(self.uop.contiguous()))
+        if lazy.is_whole_storage(self.uop):
+            return lazy.memory_of(self)
+        return lazy.memory_of(self._from_uop(self.uop.contiguous()))
 
     def data(self) -> memoryview:
         """The elements as a memoryview of this shape, a copy.
@@ -91,7 +90,7 @@ class Conversion(SetItem):
         memory = self._memory("numpy()")
         shape = tuple(int(extent) for extent in self.shape)
         raw = _contents(memory, "numpy()")
-        return array_from_bytes(raw, self.dtype.name, shape)
+        return lazy.array_from_bytes(raw, self.dtype.name, shape)
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         """The elements for numpy."""
