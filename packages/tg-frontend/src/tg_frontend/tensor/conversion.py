@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Any, Self, TypeGuard
 
 from tg_ir.dtype import dtypes, from_bytes, struct_code
 
-from tg_frontend import lazy
 from tg_frontend.capture import observers
 from tg_frontend.device import Device
 from tg_frontend.errors import ArgumentError, HostMemoryError, ItemError
+from tg_frontend.lazy import array_from_bytes
 from tg_frontend.live.registry import ValueHolder
+from tg_frontend.tensor import lazy
 from tg_frontend.tensor.data import own_storage
 from tg_frontend.tensor.display import shown
 from tg_frontend.tensor.setitem import SetItem
@@ -90,7 +91,7 @@ class Conversion(SetItem):
         memory = self._memory("numpy()")
         shape = tuple(int(extent) for extent in self.shape)
         raw = _contents(memory, "numpy()")
-        return lazy.array_from_bytes(raw, self.dtype.name, shape)
+        return array_from_bytes(raw, self.dtype.name, shape)
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         """The elements for numpy."""
