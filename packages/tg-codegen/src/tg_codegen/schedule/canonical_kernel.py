@@ -108,7 +108,8 @@ def _number_params(
         slot = slots.setdefault(held.arg.id, len(slots))
         if slot == len(arguments):
             arguments.append(held)
-        param = ParamArg(slot, held.arg.size, held.arg.id in written)
+        is_written = held.arg.id in written
+        param = ParamArg(slot, held.arg.size, is_written, image=held.arg.image)
         mapping[buffer] = UOp(Ops.PARAM, buffer.dtype, (), param)
     return arguments
 

@@ -7,6 +7,7 @@ down), build the expressions (leaves up), order the kernels, and write each as a
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 
 from tg_ir.config import SPEC
 from tg_ir.dtype import dtypes
@@ -134,9 +135,7 @@ def _finished_kernels(plan: Plan, storage: Storage, values: KernelValues) -> lis
     kernels: list[Kernel] = []
     for after, old in storage.copies.items():
         fresh = storage.buffers[after]
-        first = fresh.replace(
-            arg=type(fresh.arg)(fresh.arg.id, fresh.arg.size, fresh.arg.device)
-        )
+        first = fresh.replace(arg=replace(fresh.arg, version=0))
         kernels.append(copy_kernel(first, old))
     for node in reversed(plan.copied):
         kernels.append(transfer_call(node, storage))

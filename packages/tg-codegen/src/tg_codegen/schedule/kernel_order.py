@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from tg_ir.graph.ops import AxisType, BufferArg
+from tg_ir.graph.ops import AxisType
 from tg_ir.graph.uop import UOp, unique_number
 
 from tg_codegen.schedule.finished_kernel import Kernel
@@ -51,8 +51,7 @@ def copy_kernel(destination: UOp, source: UOp) -> Kernel:
 
 def snapshot_of(version: UOp) -> UOp:
     """A fresh BUFFER like `version`."""
-    arg = BufferArg(unique_number(), version.arg.size, version.arg.device)
-    return version.replace(arg=arg)
+    return version.replace(arg=replace(version.arg, id=unique_number(), version=0))
 
 
 def _key(buffer: UOp) -> VersionKey:

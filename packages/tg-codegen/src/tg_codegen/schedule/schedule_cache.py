@@ -103,7 +103,7 @@ def _row(node: UOp, description: Description) -> _Row:
     match node.op:
         case Ops.BUFFER:
             number, oldest = description.buffers[arg.id]
-            arg = (number, arg.size, arg.device, arg.version - oldest)
+            arg = (number, arg.size, arg.device, arg.version - oldest, arg.image)
         case Ops.BIND:
             variable = node.src[0].arg
             arg = (description.bindings[node], variable.vmin, variable.vmax)
@@ -203,7 +203,7 @@ def _instantiated(template: _Template, description: Description) -> Schedule:
         if found is None:
             found = (unique_number(), 0)
             known[arg.id] = found
-        new_arg = BufferArg(found[0], arg.size, arg.device, arg.version + found[1])
+        new_arg = replace(arg, id=found[0], version=arg.version + found[1])
         mapping[buffer] = buffer.replace(arg=new_arg)
     linear, *views = _substituted(roots, mapping)
     named = [

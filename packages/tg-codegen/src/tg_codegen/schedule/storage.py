@@ -9,11 +9,11 @@ where two writes start from the same version, the second works on a copy.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tg_ir.dtype import dtypes
-from tg_ir.graph.ops import BufferArg, GroupOp, Ops
+from tg_ir.graph.ops import GroupOp, Ops
 from tg_ir.graph.uop import UOp, unique_number
 
 from tg_codegen.schedule.errors import ScheduleError
@@ -92,10 +92,10 @@ class Storage:
         if key in self._taken:
             self.copies[after] = old
             fresh = unique_number()
-            new_arg = BufferArg(fresh, old.arg.size, old.arg.device, 1)
+            new_arg = replace(old.arg, id=fresh, version=1)
         else:
             self._taken.add(key)
-            new_arg = BufferArg(old.arg.id, old.arg.size, old.arg.device, old.arg.version + 1)
+            new_arg = replace(old.arg, version=old.arg.version + 1)
         buffer = UOp(Ops.BUFFER, old.dtype, (), new_arg)
         self.layouts[after] = layout
         self.buffers[after] = buffer

@@ -226,7 +226,10 @@ def _next_version(node: UOp) -> UOp:
     arg = node.arg
     # positional: `dataclasses.replace` took a fifth of the time of a replay with 50 states
     following = UOp(
-        Ops.BUFFER, node.dtype, (), BufferArg(arg.id, arg.size, arg.device, arg.version + 1)
+        Ops.BUFFER,
+        node.dtype,
+        (),
+        BufferArg(arg.id, arg.size, arg.device, arg.version + 1, arg.image),
     )
     storage.written(following)
     return following

@@ -1,6 +1,14 @@
 """Types of values: `DType`, the namespace `dtypes`, promotion, and casts of Python numbers."""
 
-from tg_ir.dtype.data_type import DType, FloatFormat, Kind, Scalar, dtypes, to_dtype
+from tg_ir.dtype.data_type import (
+    DType,
+    FloatFormat,
+    ImageDType,
+    Kind,
+    Scalar,
+    dtypes,
+    to_dtype,
+)
 from tg_ir.dtype.promotion import least_upper_dtype, result_type, sum_accumulator
 from tg_ir.dtype.scalars import (
     bitcast_scalar,
@@ -14,6 +22,7 @@ from tg_ir.dtype.storage import from_bytes, struct_code, to_bytes
 __all__ = [
     "DType",
     "FloatFormat",
+    "ImageDType",
     "Kind",
     "Scalar",
     "bitcast_scalar",

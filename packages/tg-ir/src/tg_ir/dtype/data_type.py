@@ -86,6 +86,45 @@ class DType:
         return _from_name_and_count, (self.name, self.count)
 
 
+_PIXEL_LANES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class ImageDType:
+    """How the elements of a buffer lie in an image, as texture units read them: pixels in rows.
+
+    It is the layout of a buffer, never the type or shape of a value: a tensor over an image has the
+    dtype and the shape that it has over plain memory. `dtypes.imagef((h, w, 4))` makes one.
+
+    Attributes:
+        base: the dtype of an element, float32 or float16.
+        shape: rows, pixels a row, elements a pixel: `(height, width, 4)`.
+
+    Raises:
+        DTypeError: another base or shape.
+    """
+
+    base: DType
+    shape: tuple[int, int, int]
+
+    def __post_init__(self) -> None:
+        """Refuse what no device has."""
+        if self.base.name not in ("float32", "float16") or self.base.count != 1:
+            raise DTypeError(f"an image holds float32 or float16, not {self.base!r}")
+        is_image = isinstance(self.shape, tuple) and len(self.shape) == 3
+        if not is_image or min(self.shape) < 1 or self.shape[2] != _PIXEL_LANES:
+            raise DTypeError(
+                f"an image has the shape (height, width, {_PIXEL_LANES}), each above 0; "
+                f"got {self.shape!r}"
+            )
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        height, width, lanes = self.shape
+        return height * width * lanes
+
+
 class FloatFormat(NamedTuple):
     """How an IEEE-like binary float is laid out; a plain pair `(exponent, mantissa)`.
 
@@ -238,6 +277,16 @@ def _finfo(dtype: DType) -> FloatFormat:
     return found
 
 
+def _imagef(shape: tuple[int, int, int]) -> ImageDType:
+    """The layout of an image of float32, `(height, width, 4)`; see `ImageDType`."""
+    return ImageDType(dtypes.float32, tuple(shape))
+
+
+def _imageh(shape: tuple[int, int, int]) -> ImageDType:
+    """The layout of an image of float16, `(height, width, 4)`; see `ImageDType`."""
+    return ImageDType(dtypes.float16, tuple(shape))
+
+
 def _from_py(value: Scalar) -> DType:
     """The dtype a Python number has on its own: bool, `default_int` or `default_float`.
 
@@ -306,6 +355,8 @@ class dtypes:
     finfo = staticmethod(_finfo)
     from_name = staticmethod(_from_name)
     from_py = staticmethod(_from_py)
+    imagef = staticmethod(_imagef)
+    imageh = staticmethod(_imageh)
 
 
 _ALIASES: dict[str, DType] = {
@@ -324,4 +375,9 @@ def to_dtype(dtype: DType | str) -> DType:
     Raises:
         DTypeError: no type has this name.
     """
+    if isinstance(dtype, ImageDType):
+        raise DTypeError(
+            f"{dtype!r} is the layout of a buffer, not the type of an element; "
+            f"cast to dtypes.{dtype.base.name}"
+        )
     return dtype if isinstance(dtype, DType) else _from_name(dtype)

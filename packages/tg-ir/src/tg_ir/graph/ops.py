@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum, auto
 from typing import TYPE_CHECKING
 
-from tg_ir.dtype import DType, dtypes
+from tg_ir.dtype import DType, ImageDType, dtypes
 
 if TYPE_CHECKING:
     from tg_ir.graph.uop import UOp
@@ -190,13 +190,15 @@ ConstType = bool | int | float
 class BufferArg:
     """Storage of `size` elements.
 
-    `id` is unique in the process; a realised write makes `version + 1`.
+    `id` is unique in the process; a realised write makes `version + 1`. `image`: the layout of its
+    elements where that is one of an image.
     """
 
     id: int
     size: int
     device: str | tuple[str, ...]
     version: int = 0
+    image: ImageDType | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +225,8 @@ class SkewArg:
 class ParamArg:
     """Argument `slot` of a kernel.
 
-    A buffer of `size` elements, or of a FUNCTION body: a tensor of `shape`.
+    A buffer of `size` elements, or of a FUNCTION body: a tensor of `shape`. `image`: as of the
+    buffer.
     """
 
     slot: int
@@ -231,6 +234,7 @@ class ParamArg:
     writable: bool = False
     shape: tuple[int, ...] | None = None
     device: str | None = None
+    image: ImageDType | None = None
 
 
 @dataclass(frozen=True, slots=True)

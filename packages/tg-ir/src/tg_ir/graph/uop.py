@@ -11,7 +11,7 @@ import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Self, cast
 
-from tg_ir.dtype import DType, cast_scalar, dtypes
+from tg_ir.dtype import DType, ImageDType, cast_scalar, dtypes
 from tg_ir.graph import lazy
 from tg_ir.graph.node_math import NodeMath, is_one, is_zero
 from tg_ir.graph.ops import (
@@ -275,9 +275,12 @@ class UOp(NodeMath):
         return UOp(Ops.SINK, dtypes.void, values, arg)
 
     @staticmethod
-    def new_buffer(device: str | tuple[str, ...], size: int, dtype: DType) -> UOp:
-        """A new BUFFER of `size` elements, version 0."""
-        return UOp(Ops.BUFFER, dtype, (), BufferArg(unique_number(), size, device))
+    def new_buffer(
+        device: str | tuple[str, ...], size: int, dtype: DType, image: ImageDType | None = None
+    ) -> UOp:
+        """A new BUFFER of `size` elements, version 0; `image`: their layout in an image."""
+        arg = BufferArg(unique_number(), size, device, 0, image)
+        return UOp(Ops.BUFFER, dtype, (), arg)
 
     @staticmethod
     def variable(name: str, vmin: int, vmax: int) -> UOp:

@@ -27,6 +27,7 @@ from tg_ir.graph.spec.value_rules import (
     VECTOR_RULES,
     combine_fault,
     elementwise_rules,
+    image_fits,
     is_void,
     same_dtype_as_first,
 )
@@ -379,7 +380,7 @@ _VECTOR_AXIS: tuple[Callable[[UOp], str | None], ...] = (one_vector_axis,)
 INDEX_RULE = OpRule(2, 3, NO_ARG, (_indexes_memory, _mask_is_bool))
 LOAD_RULE = OpRule(1, 2, NO_ARG, (_loads_an_element,))
 STORE_RULE = OpRule(2, 2, NO_ARG, (is_void, _stores_an_element))
-PARAM_RULE = OpRule(0, 0, ParamArg, (_slot_and_size, _is_stored_scalar))
+PARAM_RULE = OpRule(0, 0, ParamArg, (_slot_and_size, _is_stored_scalar, image_fits))
 DEFINE_RULE = OpRule(0, 0, DefineArg, (_slot_and_size, _has_elements))
 RANGE_RULE = OpRule(1, 1, RangeArg, (_counts_up_to_an_int, _counted_when_compiled))
 SPECIAL_RULE = OpRule(1, 1, str, (_is_place_in_grid,))

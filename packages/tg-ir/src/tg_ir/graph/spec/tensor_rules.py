@@ -28,6 +28,7 @@ from tg_ir.graph.spec.value_rules import (
     VARIABLE_RULE,
     combine_fault,
     elementwise_rules,
+    image_fits,
     is_void,
     same_dtype_as_first,
 )
@@ -278,7 +279,7 @@ _MOVED = (same_dtype_as_first, _sizes_are_indices)
 tensor_graph = Spec(
     "tensor graph",
     {
-        Ops.BUFFER: OpRule(0, 0, BufferArg, (_buffer_is_sized, is_scalar_typed)),
+        Ops.BUFFER: OpRule(0, 0, BufferArg, (_buffer_is_sized, is_scalar_typed, image_fits)),
         Ops.CONST: CONST_RULE,
         Ops.DEFINE_VAR: VARIABLE_RULE,
         Ops.BIND: OpRule(2, 2, NO_ARG, (_bind_in_bounds,)),

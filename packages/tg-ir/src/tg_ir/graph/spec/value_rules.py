@@ -58,6 +58,19 @@ def same_dtype_as_first(node: UOp) -> str | None:
     return f"its dtype is that of its source {node.src[0].dtype!r}, got {node.dtype!r}"
 
 
+def image_fits(node: UOp) -> str | None:
+    """BUFFER, PARAM: an image has as many elements as the buffer, and of its dtype."""
+    image = node.arg.image
+    if image is None:
+        return None
+    if image.base is not node.dtype or image.size != node.arg.size:
+        return (
+            f"has {node.arg.size} elements of {node.dtype!r}, its image {image.shape} has "
+            f"{image.size} of {image.base!r}"
+        )
+    return None
+
+
 def is_void(node: UOp) -> str | None:
     """An effect has no value."""
     return None if node.dtype is dtypes.void else f"is an effect of dtype void, got {node.dtype!r}"
