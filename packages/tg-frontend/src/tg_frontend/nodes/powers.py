@@ -90,7 +90,10 @@ def _float_power(base: UOp, exponent: UOp) -> UOp:
     is_whole = exponent.eq(exponent.alu(Ops.TRUNC))
     is_odd = is_whole & half.ne(half.alu(Ops.TRUNC))
     signed = is_odd.where(-magnitude, magnitude)
-    of_negative = is_whole.where(signed, base.const_like(math.nan))
-    result = (base < 0).where(of_negative, magnitude)
+    # C99 F.10.4.4: powers of -0 and -inf are defined, the infinite ones of -1 are 1
+    is_defined = is_whole | special.is_infinite(base) | base.eq(base.const_like(0))
+    of_negative = is_defined.where(signed, base.const_like(math.nan))
+    result = special.is_negative(base).where(of_negative, magnitude)
     one = base.const_like(1)
-    return (exponent.eq(exponent.const_like(0)) | base.eq(one)).where(one, result)
+    is_one = base.eq(one) | (base.eq(-one) & special.is_infinite(exponent))
+    return (exponent.eq(exponent.const_like(0)) | is_one).where(one, result)

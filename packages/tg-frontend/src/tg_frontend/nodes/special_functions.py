@@ -176,6 +176,20 @@ def is_infinite(uop: UOp) -> UOp:
     return absolute(uop).eq(uop.const_like(math.inf))
 
 
+def is_negative(uop: UOp) -> UOp:
+    """Whether a float is below zero or is -0; false for NaN."""
+    below_zero = uop.alu(Ops.RECIPROCAL) < 0
+    return (uop < 0) | (uop.eq(uop.const_like(0)) & below_zero)
+
+
+def float_remainder(left: UOp, right: UOp) -> UOp:
+    """The remainder of floats with the sign of the dividend, as C's `fmod`."""
+    is_flipped = is_negative(left)
+    magnitude = is_flipped.where(-left, left)  # unlike `absolute` with a derivative at 0
+    remainder = float_floor_division(magnitude, absolute(right))[1]
+    return is_flipped.where(-remainder, remainder)
+
+
 def float_floor_division(left: UOp, right: UOp) -> tuple[UOp, UOp]:
     """Quotient and remainder of floats by Python's rules.
 

@@ -104,8 +104,7 @@ class Elementwise(TensorCore):
         """The remainder with the sign of the dividend, as in C; by zero it is 0."""
         left, right = self._binary_operands(x, reverse)
         if dtypes.is_float(left.dtype):
-            quotient = (left / right).alu(Ops.TRUNC)
-            return self._from_uop((-quotient).alu(Ops.MULACC, right, left))
+            return self._from_uop(special.float_remainder(left, right))
         return self._from_uop(left.alu(Ops.CMOD, right))
 
     def floordiv(self, x: Operand, reverse: bool = False) -> Self:

@@ -11,7 +11,9 @@ from typing import Self
 from tg_ir.dtype import dtypes
 from tg_ir.graph import Ops
 
+from tg_frontend.nodes import hyperbolic_functions as hyperbolic
 from tg_frontend.nodes import special_functions as special
+from tg_frontend.nodes.error_function import erf
 from tg_frontend.tensor.elementwise import Elementwise
 
 
@@ -19,6 +21,14 @@ class Functions(Elementwise):
     """Functions of one value. Ints are cast to the default float where the result is one."""
 
     __slots__ = ()
+
+    def _floating(self) -> Self:
+        """This in the dtype of the result of a function: negation and products of ints may wrap."""
+        return self if dtypes.is_float(self.dtype) else self.cast(dtypes.default_float)
+
+    def _in_float(self, function: special.NodeFunction) -> Self:
+        """A function of floats, computed in 32 bits at least."""
+        return self._from_uop(special.widened(function, special.as_float(self.uop)))
 
     # ---- exponentials and roots
 
@@ -74,11 +84,15 @@ class Functions(Elementwise):
 
     def sinh(self) -> Self:
         """The hyperbolic sine."""
-        return self.exp().sub(self.neg().exp()).mul(0.5)
+        return self._in_float(hyperbolic.sinh)
 
     def cosh(self) -> Self:
         """The hyperbolic cosine."""
-        return self.exp().add(self.neg().exp()).mul(0.5)
+        return self._in_float(hyperbolic.cosh)
+
+    def tanh(self) -> Self:
+        """The hyperbolic tangent, exact to an ulp or two near 0 as well."""
+        return self._in_float(special.tanh)
 
     # ---- sign and rounding
 
@@ -141,14 +155,10 @@ class Functions(Elementwise):
 
     def sigmoid(self) -> Self:
         """1 / (1 + exp(-x)), without overflow on either side."""
-        is_negative = self.lt(0)
-        small = is_negative.where(self, self.neg()).exp()
+        x = self._floating()
+        is_negative = x.lt(0)
+        small = is_negative.where(x, x.neg()).exp()
         return is_negative.where(small, 1.0).div(small.add(1))
-
-    def tanh(self) -> Self:
-        """The hyperbolic tangent, exact to an ulp or two near 0 as well."""
-        x = self._from_uop(special.as_float(self.uop))
-        return x._from_uop(special.widened(special.tanh, x.uop))
 
     def silu(self) -> Self:
         """X * sigmoid(x)."""
@@ -181,8 +191,9 @@ class Functions(Elementwise):
 
     def gelu(self) -> Self:
         """X times the normal distribution function, by the tanh approximation."""
-        inner = self.mul(self).mul(self).mul(0.044715).add(self).mul(math.sqrt(2 / math.pi))
-        return self.mul(0.5).mul(inner.tanh().add(1))
+        x = self._floating()
+        inner = x.mul(x).mul(x).mul(0.044715).add(x).mul(math.sqrt(2 / math.pi))
+        return x.mul(0.5).mul(inner.tanh().add(1))
 
     def quick_gelu(self) -> Self:
         """X * sigmoid(1.702 x)."""
@@ -190,10 +201,11 @@ class Functions(Elementwise):
 
     def softplus(self, beta: float = 1.0) -> Self:
         """log(1 + exp(beta x)) / beta, without overflow."""
-        scaled = self.mul(beta)
+        x = self._floating()
+        scaled = x.mul(beta)
         # which side 0 is on matters to the gradient: relu takes none there
-        small = scaled.le(0).where(scaled, scaled.neg()).exp()
-        return scaled.relu().add(self._from_uop(special.log1p(small.uop))).div(beta)
+        small = x.le(0).where(scaled, scaled.neg()).exp()
+        return x.relu().add(self._from_uop(special.log1p(small.uop)).div(beta))
 
     def mish(self) -> Self:
         """X * tanh(softplus(x))."""
@@ -201,11 +213,12 @@ class Functions(Elementwise):
 
     def logsigmoid(self) -> Self:
         """The logarithm of the sigmoid."""
-        return self.neg().softplus().neg()
+        return self._floating().neg().softplus().neg()
 
     def softsign(self) -> Self:
         """X / (1 + |x|)."""
-        return self.div(self.abs().add(1))
+        x = self._floating()
+        return x.div(x.abs().add(1))
 
     def hardsigmoid(self, alpha: float = 1 / 6, beta: float = 0.5) -> Self:
         """`alpha x + beta` between 0 and 1."""
@@ -213,17 +226,13 @@ class Functions(Elementwise):
 
     def hardswish(self) -> Self:
         """X * relu6(x + 3) / 6."""
-        return self.mul(self.add(3).relu6()).mul(1 / 6)
+        x = self._floating()
+        return x.mul(x.add(3).relu6()).mul(1 / 6)
 
     def hardtanh(self, min_val: float = -1.0, max_val: float = 1.0) -> Self:
         """The value between the two bounds."""
         return self.clamp(min_val, max_val)
 
     def erf(self) -> Self:
-        """The error function, by a rational approximation (Abramowitz and Stegun 7.1.26)."""
-        t = self.abs().mul(0.3275911).add(1).reciprocal()
-        polynomial = t.mul(1.061405429).sub(1.453152027)
-        for coefficient in (1.421413741, -0.284496736, 0.254829592):
-            polynomial = polynomial.mul(t).add(coefficient)
-        tail = polynomial.mul(t).mul(self.square().neg().exp())
-        return self.sign().mul(tail.neg().add(1))
+        """The error function, within two ulp."""
+        return self._in_float(erf)
