@@ -106,7 +106,7 @@ def _output_lanes(problem: _Problem, number: int, axis: UOp) -> list[Tile]:
     scalar_cost = 2.5 if has_mask(problem.factors[other]) else 0.5
     vector_cost = 1.5 if has_mask(problem.factors[number]) else 0.5
     found: list[Tile] = []
-    for vectors in (1, 2, 3, 4):
+    for vectors in (1, 2, 3, 4, 8, 16):
         if vectors > 1 and extent(axis) <= (vectors - 1) * problem.lanes:
             continue
         most = min(_MAX_ROWS, (problem.registers - 2 - vectors) // vectors)
@@ -115,7 +115,10 @@ def _output_lanes(problem: _Problem, number: int, axis: UOp) -> list[Tile]:
             tile_work = rows * vectors
             step = max(tile_work / 2, 0.5 * rows + 0.5 * vectors, 4.0)
             step = max(step, rows * scalar_cost + vectors * vector_cost) + 0.5
-            row_waste = _padded(extent(row_axis), rows) if row_axis is not None else 1.0
+            if row_axis is None:
+                row_waste = 1.0 + 2.0 / vectors  # bound by memory, which likes long rows
+            else:
+                row_waste = _padded(extent(row_axis), rows)
             cycles = problem.work / problem.lanes / tile_work * step * waste * row_waste
             if in_row:
                 slow = _cache_penalty(problem, number, vectors)

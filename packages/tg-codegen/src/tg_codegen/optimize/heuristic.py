@@ -177,7 +177,24 @@ def _output_lanes(sink: UOp, lanes: int) -> list[Opt]:
             if outer % count == 0 and outer >= 2 * count:
                 opts.append(Opt(OptOps.UPCAST, (*axis.arg.axis, 0), count))
                 break
+    if outer > 1:
+        opts.extend(_transposed_order(sink, axis, axes))
     return opts
+
+
+def _transposed_order(sink: UOp, axis: UOp, axes: list[UOp]) -> list[Opt]:
+    """Puts the axis along which a load lies in a row innermost, where that is not `axis`.
+
+    The cache lines that the lanes gather from then serve the next iterations too.
+    """
+    loads = [load for load in loads_of(sink) if (stride(load.src[0], axis) or 2) > 1]
+    across = [a for a in axes if a is not axis and any(stride(x.src[0], a) == 1 for x in loads)]
+    if not across or len(sink.src) > 1 or reductions(sink):
+        return []
+    inner = across[-1]
+    others = [r for r in closed_ranges(sink.src[0]) if r is not axis and r is not inner]
+    order = (*[r.arg.axis for r in others], (*axis.arg.axis, 0), inner.arg.axis)
+    return [Opt(OptOps.ORDER, None, order)]
 
 
 def _has_scan(sink: UOp) -> bool:
