@@ -26,21 +26,47 @@ Operand = Any
 """A tensor, a Python number, or what a tensor can be made of (list, numpy array)."""
 
 
+ViewStep = tuple[Ops, tuple[UOp, ...], Any]
+"""A movement node: its op, its sources but the first, its argument."""
+
+
 class ViewLink:
-    """What a view remembers: the tensor it looks into, by which steps, and in which state that was.
+    """What a view remembers: the tensor it looks into, by which steps, and in which state that was."""
 
-    `steps` are movement nodes from the base outwards, as `(op, other sources, argument)`.
-    """
-
-    __slots__ = ("base", "steps", "writes")
+    __slots__ = ("_last_steps", "_outer", "base", "writes")
 
     def __init__(
-        self, base: TensorCore, steps: tuple[tuple[Ops, tuple[UOp, ...], Any], ...], writes: int
+        self,
+        base: TensorCore,
+        last_steps: tuple[ViewStep, ...],
+        writes: int,
+        outer: ViewLink | None = None,
     ) -> None:
-        """Keep only a weak reference: who cannot see the base does not miss a write to it."""
+        """Keep only a weak reference: who cannot see the base does not miss a write to it.
+
+        Args:
+            base: the tensor looked into.
+            last_steps: movement from what `outer` shows, else from the base.
+            writes: how often the base had been written to.
+            outer: the link of the view that this is a view of.
+        """
         self.base = weakref.ref(base)
-        self.steps = steps
         self.writes = writes
+        self._last_steps = last_steps
+        self._outer = outer
+
+    @property
+    def steps(self) -> list[ViewStep]:
+        """The movement from the base outwards.
+
+        Joined only here, since a chain of views would else take time in the square of its length.
+        """
+        links: list[ViewLink] = []
+        link: ViewLink | None = self
+        while link is not None:
+            links.append(link)
+            link = link._outer
+        return [step for link in reversed(links) for step in link._last_steps]
 
 
 def expect_tensors(what: str, *values: Any) -> None:

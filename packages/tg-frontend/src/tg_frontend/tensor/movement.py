@@ -47,7 +47,7 @@ class Movement(InverseFunctions):
         if link is None or (base := link.base()) is None:
             made._view = ViewLink(self, tuple(steps), self._writes)
         else:
-            made._view = ViewLink(base, link.steps + tuple(steps), link.writes)
+            made._view = ViewLink(base, tuple(steps), link.writes, link)
         return made
 
     # ---- the elementary movements
@@ -303,6 +303,8 @@ def _infer_size(old: Shape, wanted: Shape) -> Shape:
     """
     unknown = [k for k, size in enumerate(wanted) if isinstance(size, int) and size == -1]
     total = prod(old)
+    if any(isinstance(size, int) and size < -1 for size in wanted):
+        raise ShapeError(f"reshape: sizes are 0 or more, or -1 for the rest; got {wanted}")
     if len(unknown) > 1:
         raise ShapeError(f"reshape: {wanted} has more than one -1")
     if unknown:

@@ -59,7 +59,8 @@ class SetItem(Indexing):
         if link is None:
             self._write_here(target_of, value_of)
             return
-        if any(op is Ops.EXPAND for op, _, _ in link.steps):
+        steps = link.steps
+        if any(op is Ops.EXPAND for op, _, _ in steps):
             raise WriteError(
                 f"cannot write to a tensor of shape {self.shape} that is an expanded view: "
                 "several of its elements are one in storage; write to a clone()"
@@ -68,7 +69,6 @@ class SetItem(Indexing):
         if not isinstance(base, SetItem):
             self._write_here(target_of, value_of)
             return
-        steps = link.steps
         is_current = base._writes == link.writes
         base._write_here(lambda uop: target_of(replayed(steps, uop)), value_of)
         if is_current:
