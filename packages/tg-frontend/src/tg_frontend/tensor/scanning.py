@@ -8,8 +8,8 @@ from typing import Self
 from tg_ir.dtype import DType, dtypes, sum_accumulator
 from tg_ir.graph import Combine, ConstType, Ops, ReduceArg, UOp, same_extent
 
-from tg_frontend.nodes.broadcasting import filled, positions, resolve_axis
-from tg_frontend.tensor.reduction import Reduction, without_axes
+from tg_frontend.nodes.broadcasting import filled, positions, resolve_axes, resolve_axis
+from tg_frontend.tensor.reduction import Axes, Reduction, without_axes
 
 _POSITION = dtypes.int32
 
@@ -112,12 +112,25 @@ class Scanning(Reduction):
         return self.bitwise_not().cummax(axis).bitwise_not()
 
     def logcumsumexp(self, axis: int = 0) -> Self:
-        """The logarithm of the running sum of exponentials, stable by the overall maximum."""
+        """The logarithm of the running sum of exponentials, without overflow or loss.
+
+        By doubling (Hillis and Steele, 1986): each step joins every element with that as far
+        before it as two steps of the last one reach, so that each pair has a maximum of its own.
+        """
+        x = self._statistics_operand()
         if self.ndim == 0:
-            return self._from_uop(self.uop)
-        largest = self.max(axis, keepdim=True).detach()
-        base = largest.isfinite().where(largest, 0.0)
-        return self.sub(base).exp().cumsum(axis).log().add(base)
+            return self._statistics_result(x)
+        number = resolve_axis(axis, self.ndim)
+        extent = int(self.shape[number])
+        distance = 1
+        while distance < extent:
+            first = x._narrow(number, 0, distance)
+            joined = x._narrow(number, distance, extent).logaddexp(
+                x._narrow(number, 0, extent - distance)
+            )
+            x = first.cat(joined, dim=number).contiguous()
+            distance *= 2
+        return self._statistics_result(x)
 
     # ---- softmax
 
@@ -127,6 +140,8 @@ class Scanning(Reduction):
         if self.ndim == 0:
             shifted = x.sub(x.detach())
             return shifted, shifted.exp(), shifted.exp()
+        if same_extent(self.shape[resolve_axis(axis, self.ndim)], 0):
+            return x, x, x  # no element to divide
         largest = x.max(axis, keepdim=True).detach()
         shifted = x.sub(largest)
         exponential = shifted.exp()
@@ -144,17 +159,16 @@ class Scanning(Reduction):
         shifted, _, total = x._exponentials(axis)
         return x._statistics_result(shifted.sub(total.log()))
 
-    def logsumexp(self, axis: int | None = None, keepdim: bool = False) -> Self:
-        """The logarithm of the sum of exponentials, without overflow."""
+    def logsumexp(self, axis: Axes = None, keepdim: bool = False) -> Self:
+        """The logarithm of the sum of exponentials, without overflow; -inf over an empty axis."""
         x = self._statistics_operand()
+        axes = resolve_axes(axis, self.ndim)
+        if any(same_extent(self.shape[number], 0) for number in axes):
+            return self._statistics_result(x.exp().sum(axis, keepdim).log())
         largest = x.max(axis, keepdim=True).detach()
         base = largest.isfinite().where(largest, 0.0)
         total = x.sub(base).exp().sum(axis, keepdim=True).log().add(base)
-        if keepdim:
-            return self._statistics_result(total)
-        axes = tuple(range(self.ndim)) if axis is None else (resolve_axis(axis, self.ndim),)
-        shape = without_axes(total.shape, axes if self.ndim else ())
-        return self._statistics_result(total.reshape(shape))
+        return self._statistics_result(self._finish(total.uop, axes, keepdim))
 
     def softmin(self, axis: int = -1) -> Self:
         """The softmax of the negation."""
