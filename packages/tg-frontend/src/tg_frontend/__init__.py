@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from tg_frontend import nn
     from tg_frontend.device import Device
+    from tg_frontend.function import function
     from tg_frontend.jit import TinyJit
     from tg_frontend.tensor import Tensor
     from tg_frontend.variable import Variable
@@ -29,6 +30,7 @@ __all__ = [
     "UOp",
     "Variable",
     "dtypes",
+    "function",
     "nn",
 ]
 
@@ -42,6 +44,7 @@ _HOME_OF_NAME = {
     "UOp": "tg_ir.graph",
     "Variable": "tg_frontend.variable",
     "dtypes": "tg_ir.dtype",
+    "function": "tg_frontend.function",
 }
 
 

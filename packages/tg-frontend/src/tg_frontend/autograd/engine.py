@@ -35,6 +35,11 @@ def register_gradient(name: str, function: CallGradient) -> None:
         raise GradientError(f"two functions are the gradient '{name}': {known!r} and {function!r}")
 
 
+def has_gradient(name: str) -> bool:
+    """Whether a gradient of that name is registered."""
+    return name in _call_gradients
+
+
 def gradients(
     root: UOp, root_gradient: UOp, targets: Sequence[UOp], realized: Iterable[UOp] = ()
 ) -> list[UOp | None]:
@@ -51,7 +56,7 @@ def gradients(
     """
     plain = with_histories([root, *targets])
     stored = {node.src[1]: node for node in (*realized, *plain) if node.op is Ops.REALIZED}
-    root, wanted = _inlined(plain[root]), [plain[target] for target in targets]
+    root, *wanted = _inlined([plain[root], *[plain[target] for target in targets]])
     order, reaching = _paths(root, set(wanted))
     found: dict[UOp, UOp] = {root: root_gradient} if root in reaching else {}
     results: dict[UOp, dict[int, UOp]] = {}
@@ -78,8 +83,8 @@ def gradients(
 def depends_on(root: UOp, targets: Sequence[UOp]) -> list[bool]:
     """For each target whether a gradient path leads from `root` to it."""
     plain = with_histories([root, *targets])
-    wanted = [plain[target] for target in targets]
-    order, _ = _paths(_inlined(plain[root]), set())
+    root, *wanted = _inlined([plain[root], *[plain[target] for target in targets]])
+    order, _ = _paths(root, set())
     nodes = set(order)
     return [target in nodes for target in wanted]
 
@@ -125,26 +130,48 @@ def _rule(node: UOp) -> Rule:
     return rule
 
 
-def _inlined(root: UOp) -> UOp:
-    """`root` with each FUNCTION that names no gradient replaced by its body."""
+def _inlined(roots: Sequence[UOp]) -> list[UOp]:
+    """`roots` with each FUNCTION that names no gradient replaced by its body."""
+    order = toposort(roots)
+    if not any(node.op is Ops.FUNCTION and not node.arg.gradient for node in order):
+        return list(roots)
     new: dict[UOp, UOp] = {}
-    for node in toposort((root,)):
+    bodies: dict[UOp, tuple[UOp, ...]] = {}
+    for node in order:
         src = tuple([new[source] for source in node.src])
         call = src[0] if node.op is Ops.GETTUPLE else None
         if call is not None and call.op is Ops.FUNCTION and not call.arg.gradient:
-            new[node] = _body_result(call, node.arg)
+            if call not in bodies:
+                bodies[call] = _instantiated(call)
+            new[node] = bodies[call][node.arg]
         else:
             new[node] = node if src == node.src else UOp(node.op, node.dtype, src, node.arg)
-    return new[root]
+    return [new[root] for root in roots]
 
 
-def _body_result(call: UOp, position: int) -> UOp:
+def _instantiated(call: UOp) -> tuple[UOp, ...]:
+    """The results of a call, its arguments in place of the PARAMs.
+
+    The body of a call in the body has PARAMs of its own, so it is not entered.
+    """
     body, *arguments = call.src
-    result = body.src[position]
-    mapping = {
-        node: arguments[node.arg.slot] for node in toposort((result,)) if node.op is Ops.PARAM
-    }
-    return substitute((result,), mapping)[0]
+    new: dict[UOp, UOp] = {}
+    for root in body.src:
+        stack = [(root, False)]
+        while stack:
+            node, done = stack.pop()
+            if node in new:
+                continue
+            kept = 1 if node.op is Ops.FUNCTION else 0
+            if not done:
+                stack.append((node, True))
+                stack.extend((source, False) for source in node.src[kept:])
+            elif node.op is Ops.PARAM:
+                new[node] = arguments[node.arg.slot]
+            else:
+                src = (*node.src[:kept], *[new[source] for source in node.src[kept:]])
+                new[node] = UOp(node.op, node.dtype, src, node.arg)
+    return tuple([new[root] for root in body.src])
 
 
 def _note_result(node: UOp, gradient: UOp, results: dict[UOp, dict[int, UOp]]) -> None:

@@ -233,7 +233,7 @@ class ParamArg:
     size: int = 0
     writable: bool = False
     shape: tuple[int, ...] | None = None
-    device: str | None = None
+    device: str | tuple[str, ...] | None = None
     image: ImageDType | None = None
 
 

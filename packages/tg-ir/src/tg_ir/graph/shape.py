@@ -167,7 +167,8 @@ def _device_of(node: UOp) -> str | tuple[str, ...]:
         target: str | tuple[str, ...] = node.arg
         return target
     if node.op is Ops.PARAM and node.arg.device is not None:
-        return str(node.arg.device)
+        given: str | tuple[str, ...] = node.arg.device
+        return given
     for source in node.src:
         if source._device:
             found: str | tuple[str, ...] = source._device

@@ -6,7 +6,7 @@ and copies, and `schedule_rules` checks that it did.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from tg_ir.dtype import dtypes
 from tg_ir.graph.ops import (
@@ -32,7 +32,7 @@ from tg_ir.graph.spec.value_rules import (
     is_void,
     same_dtype_as_first,
 )
-from tg_ir.graph.uop import Symbol, UOp, toposort
+from tg_ir.graph.uop import Symbol, UOp
 
 
 def has_shape(node: UOp) -> str | None:
@@ -254,7 +254,7 @@ def _binds_its_parameters(node: UOp) -> str | None:
     body, arguments = node.src[0], node.src[1:]
     if body.op is not Ops.TUPLE:
         return f"its body is a TUPLE, got {body.op.name}"
-    for part in toposort((body,)):
+    for part in _outside_of_inner_bodies(body):
         if part.op is not Ops.PARAM:
             continue
         slot = part.arg.slot
@@ -267,6 +267,19 @@ def _binds_its_parameters(node: UOp) -> str | None:
                 f"the body wants {part.dtype!r} of {part.shape}"
             )
     return None
+
+
+def _outside_of_inner_bodies(body: UOp) -> Iterator[UOp]:
+    """The nodes of a body, but for the bodies of calls in it, whose PARAMs are their own."""
+    seen: set[UOp] = set()
+    stack = [body]
+    while stack:
+        node = stack.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        yield node
+        stack.extend(node.src[1:] if node.op is Ops.FUNCTION else node.src)
 
 
 def _custom_has_results(node: UOp) -> str | None:
