@@ -23,9 +23,9 @@ _PAGE = 1024
 class Tile:
     """A way to run a contraction.
 
-    `lanes_axis` gets `lanes` lanes, `vectors` of them side by side; `rows` of `row_axis` share them
-    (and, with lanes along a summed axis, `columns` of `columns_axis`). `staged`: which factor is
-    copied into a local tile. `cycles`: the estimate.
+    `lanes_axis` gets `lanes` lanes, `vectors` of them side by side, `columns` of `columns_axis`;
+    `rows` of `row_axis` share them. `staged`: which factor is copied into a local tile. `cycles`:
+    the estimate.
     """
 
     lanes_axis: UOp
