@@ -9,10 +9,11 @@ from tg_ir.dtype import DType, dtypes
 from tg_ir.errors import TgError
 from tg_ir.graph import UOp
 from tg_ir.graph.ops import AxisType, Combine, Ops, ReduceArg
-from tg_ir.graph.spec import kernel_graph, verify
+from tg_ir.graph.spec import kernel_graph, tensor_graph, verify
 
 from .kernels import floats, param
 from .stages import check_kernel
+from .tensors import check_tensors, holding
 
 GLOBAL, REDUCE = AxisType.GLOBAL, AxisType.REDUCE
 F32, I32 = dtypes.float32, dtypes.int32
@@ -164,3 +165,54 @@ def test_a_combine_that_makes_another_type_than_its_state_is_refused() -> None:
     sink = UOp.sink(param(0, 1).index(0).store(node.get_tuple(0, F32)))
     with pytest.raises(TgError, match=r"makes dtypes.float32 of a state of dtypes.int32"):
         verify(sink, kernel_graph)
+
+
+# ---- as tensors
+
+
+def tensor_states(combine: Combine, values: list[UOp], axes: tuple[int, ...]) -> list[UOp]:
+    node = UOp(Ops.REDUCE_AXIS, values[0].dtype, tuple(values), ReduceArg(combine, axes))
+    return [node.get_tuple(k, value.dtype) for k, value in enumerate(values)]
+
+
+def test_welford_of_a_tensor_is_one_kernel() -> None:
+    x = floats(6, 50) + np.float32(1000)
+    source = holding(x)
+    ones, zeros = source.const_like(1), source.const_like(0)
+    count, mean, spread = tensor_states(welford_combine(), [ones, source, zeros], (1,))
+    exact = x.astype(np.float64)
+    check_tensors(
+        [mean, spread / count],
+        [exact.mean(1, keepdims=True), exact.var(1, keepdims=True)],
+        rtol=1e-4,
+    )
+
+
+def test_argmax_of_a_tensor_along_two_axes() -> None:
+    x = floats(4, 6, 5)
+    source = holding(x)
+    places = UOp(Ops.IOTA, I32, (), 4 * 5).reshape((4, 1, 5)).expand((4, 6, 5))
+    _, at = tensor_states(argmax_combine(), [source, places], (0, 2))
+    flat = x.transpose(1, 0, 2).reshape(6, 20)
+    check_tensors([at], [flat.argmax(1).astype(np.int32).reshape(1, 6, 1)])
+
+
+def test_an_online_softmax_of_a_tensor() -> None:
+    x = floats(5, 23) * 40
+    source = holding(x)
+    largest, total = tensor_states(softmax_combine(), [source, source.const_like(1)], (1,))
+    power = (source - largest.expand((5, 23))).alu(Ops.EXP2)
+    powers = np.exp2(x.astype(np.float64) - x.max(1, keepdims=True))
+    expected = powers / powers.sum(1, keepdims=True)
+    check_tensors([power / total.expand((5, 23))], [expected])
+
+
+def test_states_of_other_shapes_are_refused() -> None:
+    node = UOp(
+        Ops.REDUCE_AXIS,
+        F32,
+        (holding(floats(4)), holding(np.zeros(5, np.int32))),
+        ReduceArg(argmax_combine(), (0,)),
+    )
+    with pytest.raises(TgError, match=r"its states share a shape, got \(4,\) and \(5,\)"):
+        verify(UOp.sink(node.get_tuple(0, F32)), tensor_graph)

@@ -13,6 +13,7 @@ from tg_ir.graph.spec import kernel_graph, verify
 
 from .kernels import floats, param
 from .stages import check_kernel
+from .tensors import check_tensors, holding
 
 GLOBAL, LOOP = AxisType.GLOBAL, AxisType.LOOP
 F32, I32 = dtypes.float32, dtypes.int32
@@ -112,3 +113,22 @@ def test_a_scan_runs_along_one_loop() -> None:
     sink = UOp.sink(param(0, 12).index(row * 4 + column).store(prefix).end(row, column))
     with pytest.raises(VerificationError, match="SCAN: runs along one RANGE, got 2"):
         verify(sink, kernel_graph)
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_a_scan_along_any_axis_of_a_tensor(axis: int) -> None:
+    x = floats(3, 4, 5)
+    source = holding(x)
+    arg = ReduceArg(Combine.of(Ops.ADD, F32), (axis,))
+    prefix = UOp(Ops.SCAN_AXIS, F32, (source + source,), arg)
+    check_tensors([prefix * source], [(2 * x).cumsum(axis) * x])
+
+
+def test_a_scan_of_a_scan_of_a_tensor() -> None:
+    """The sums over all rectangles from a corner."""
+    x = floats(5, 6)
+    node = holding(x)
+    for axis in (1, 0):
+        arg = ReduceArg(Combine.of(Ops.ADD, F32), (axis,))
+        node = UOp(Ops.SCAN_AXIS, F32, (node,), arg)
+    check_tensors([node], [x.cumsum(1).cumsum(0)])

@@ -168,10 +168,7 @@ class Fusion:
             elif op is Ops.GATHER:
                 self._push_gather(node, context)
             else:
-                raise ScheduleError(
-                    f"the scheduler cannot compute {op.name}; expected a tensor graph "
-                    "(docs/explanation/ir.md lists its ops)"
-                )
+                raise _not_scheduled(node)
 
     def _push_movement(self, node: UOp, context: Context) -> None:
         index, valid = push_index(node, context.index)
@@ -239,3 +236,15 @@ def _loop_kinds(target: UOp) -> list[AxisType]:
         return [AxisType.LOOP] * target.ndim
     shared = node.src[1].ndim
     return [AxisType.LOOP] * shared + kinds[shared:]
+
+
+def _not_scheduled(node: UOp) -> ScheduleError:
+    if node.op is Ops.CUSTOM:
+        return ScheduleError(
+            f"CUSTOM kernel '{node.arg.name}' is written for renderer {node.arg.renderer}, and no "
+            "toolchain runs such text yet; tg_ir.graph.evaluate computes it"
+        )
+    return ScheduleError(
+        f"the scheduler cannot compute {node.op.name}; expected a tensor graph "
+        "(docs/explanation/ir.md lists its ops)"
+    )
