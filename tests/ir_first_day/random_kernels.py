@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
-
 from tg_codegen.errors import OptError
 from tg_codegen.optimize import Opt, OptOps, apply_opts
 from tg_ir.dtype import DType, dtypes

@@ -19,7 +19,7 @@ from tg_codegen.optimize import Opt
 from tg_ir.config import Context
 from tg_ir.graph import Ops, UOp, toposort
 from tg_ir.graph.evaluate import run_kernel_graph, run_linear_kernel
-from tg_ir.graph.passes import Pass
+from tg_ir.graph.passes import Pass, Pipeline
 from tg_ir.graph.render_api import TargetCapabilities
 from tg_ir.target import Target
 from tg_renderers.compilers.llvm import LLVMCompiler
@@ -79,7 +79,7 @@ def check_kernel(
     vals: Sequence[int] = (),
     rtol: float = 1e-5,
     atol: float = 1e-5,
-    machine: bool = True,
+    passes: Pipeline[LoweringContext] = KERNEL_PASSES,
 ) -> Checked:
     """Run `sink` in all its forms.
 
@@ -90,7 +90,7 @@ def check_kernel(
         opts: moves of the optimiser.
         vals: the value of each DEFINE_VAR.
         rtol, atol: tolerances for floats; ints are compared exactly.
-        machine: whether to run the machine code too.
+        passes: the pipeline that lowers.
     """
 
     def compare(form: _Form, name: str) -> None:
@@ -113,17 +113,16 @@ def check_kernel(
     evaluate(sink, "of the kernel graph")
     with Context(SPEC=2):
         context = LoweringContext(capabilities(), tuple(opts))
-        KERNEL_PASSES.run(sink, context, after_pass)
-        lowered = lower_kernel(sink, capabilities(), opts)
+        passes.run(sink, context, after_pass)
+        lowered = lower_kernel(sink, capabilities(), opts, passes)
     extent = _extent(lowered, vals)
     form = _Form(arrays, lowered.linear)
     run_linear_kernel(lowered.linear, form.views(), vals, 0, extent)
     compare(form, "of the linear kernel")
     text = renderer().render(lowered.linear, "kernel")
-    if machine:
-        form = _Form(arrays, lowered.linear)
-        run_machine_code(text, form.views(), vals, [(0, extent)])
-        compare(form, "of the machine code")
+    form = _Form(arrays, lowered.linear)
+    run_machine_code(text, form.views(), vals, [(0, extent)])
+    compare(form, "of the machine code")
     return Checked(lowered, text)
 
 

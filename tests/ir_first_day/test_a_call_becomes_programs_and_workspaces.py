@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 
+import kernel_cases as kernels
 import numpy as np
 import pytest
-
-import kernel_cases as kernels
 from tg_codegen.compile import clear_kernel_cache
-from tg_codegen.compile.kernel_record import read_record, write_record
 from tg_codegen.compile.driver import compile_kernel
+from tg_codegen.compile.kernel_record import read_record, write_record
 from tg_codegen.kernel.pipeline import LoweredKernel, lower_kernel
 from tg_codegen.optimize import Opt, OptOps
 from tg_codegen.schedule import create_schedule

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
+from tg_codegen.schedule import create_schedule
 from tg_ir.dtype import DType, ImageDType, dtypes, to_dtype
 from tg_ir.errors import DTypeError
 from tg_ir.graph import UOp
@@ -13,7 +13,6 @@ from tg_ir.graph.evaluate import evaluate, run_kernel_graph
 from tg_ir.graph.ops import AxisType, Ops, ParamArg
 from tg_ir.graph.spec import kernel_graph, tensor_graph, verify
 from tg_ir.graph.text import dump, parse
-from tg_codegen.schedule import create_schedule
 
 from .kernels import floats
 

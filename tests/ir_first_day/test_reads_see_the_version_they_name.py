@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
 from tg_ir.dtype import dtypes
 from tg_ir.graph import UOp
 from tg_ir.graph.errors import VerificationError
@@ -67,7 +66,8 @@ def test_a_pinned_version_gets_a_copy_of_what_is_overwritten() -> None:
 def test_in_a_kernel_a_read_comes_after_the_write_it_names() -> None:
     i, j = UOp.range(COUNT, 0, AxisType.GLOBAL), UOp.range(COUNT, 1, AxisType.GLOBAL)
     buffer = param(0, COUNT)
-    written = buffer.after(buffer.index(i).store(buffer.index(i).load() * buffer.index(i).load()).end(i))
+    value = buffer.index(i).load()
+    written = buffer.after(buffer.index(i).store(value * value).end(i))
     flipped = written.index(COUNT - 1 - j).load()
     sink = UOp.sink(param(1, COUNT, writable=True).index(j).store(flipped).end(j))
     x = floats(COUNT)

@@ -7,7 +7,6 @@ import threading
 
 import numpy as np
 import pytest
-
 from tg_codegen.errors import LoweringError
 from tg_codegen.kernel.pipeline import lower_kernel
 from tg_codegen.optimize import Opt, OptOps

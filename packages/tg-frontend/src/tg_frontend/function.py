@@ -29,7 +29,9 @@ def function(body: TensorFunction) -> TensorFunction: ...
 
 
 @overload
-def function(*, gradient: GradientFunction | None = None) -> Callable[[TensorFunction], TensorFunction]: ...
+def function(
+    *, gradient: GradientFunction | None = None
+) -> Callable[[TensorFunction], TensorFunction]: ...
 
 
 def function(

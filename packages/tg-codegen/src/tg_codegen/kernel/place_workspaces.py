@@ -21,7 +21,8 @@ def place_workspaces(sink: UOp, scratch_bytes: int) -> UOp:
     The largest go first. A workspace has a part for each iteration of the THREAD range; workers run
     different ones, so no two share memory.
 
-    Requires: machine dtypes only. Ensures: a PARAM that was not in the kernel before is a workspace.
+    Requires: machine dtypes only. Ensures: a PARAM that was not in the kernel before is a
+    workspace.
 
     Raises:
         LoweringError: a workspace would be beyond all measure.

@@ -279,12 +279,12 @@ def _finfo(dtype: DType) -> FloatFormat:
 
 def _imagef(shape: tuple[int, int, int]) -> ImageDType:
     """The layout of an image of float32, `(height, width, 4)`; see `ImageDType`."""
-    return ImageDType(dtypes.float32, tuple(shape))
+    return ImageDType(dtypes.float32, shape)
 
 
 def _imageh(shape: tuple[int, int, int]) -> ImageDType:
     """The layout of an image of float16, `(height, width, 4)`; see `ImageDType`."""
-    return ImageDType(dtypes.float16, tuple(shape))
+    return ImageDType(dtypes.float16, shape)
 
 
 def _from_py(value: Scalar) -> DType:
