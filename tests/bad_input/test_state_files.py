@@ -43,7 +43,7 @@ LIES: dict[str, tuple[bytes, str]] = {
     "shape_too_large": (file_with({"a": entry(shape=[3])}), "(3,) needs 12 bytes"),
     "overflowing_shape": (file_with({"a": entry(shape=[2**32, 2**32])}), "'a'"),
     "offsets_backwards": (file_with({"a": entry(data_offsets=[8, 0])}), "'a'"),
-    "offsets_beyond_the_end": (file_with({"a": entry(shape=[4], data_offsets=[0, 16])}), "at byte 16"),
+    "offsets_beyond_the_end": (file_with({"a": entry(shape=[4], data_offsets=[0, 16])}), "byte 16"),
     "offsets_negative": (file_with({"a": entry(data_offsets=[-8, 0])}), "'a'"),
     "offsets_of_three": (file_with({"a": entry(data_offsets=[0, 4, 8])}), "'a'"),
     "overlap": (file_with({"a": entry(), "b": entry()}), "overlaps 'a'"),
