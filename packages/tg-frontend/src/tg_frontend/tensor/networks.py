@@ -167,17 +167,19 @@ class Networks(Random):
         self._check_smoothing(label_smoothing)
         axis = 1 if self.ndim > 1 else 0
         classes = self.shape[axis]
+        log_probabilities = self._statistics_operand().log_softmax(axis)
         if Y.shape == self.shape:
-            probabilities = Y
+            likelihood = log_probabilities.mul(Y).sum(axis)
         elif Y.shape == self.shape[:axis] + self.shape[axis + 1 :]:
-            probabilities = Y._classes_along(axis, classes).cast(dtypes.float32)
+            # chosen and not multiplied: the logarithm of another class may be -inf
+            hit = Y._classes_along(axis, classes)
+            likelihood = hit.where(log_probabilities, 0).sum(axis)
         else:
             raise ShapeError(f"cross_entropy: logits {self.shape} and targets {Y.shape} do not fit")
         if label_smoothing:
-            spread = label_smoothing / classes
-            probabilities = probabilities.mul(1 - label_smoothing).add(spread)
-        losses = self.log_softmax(axis).mul(probabilities).sum(axis).neg()
-        return losses._reduced_loss(reduction)
+            everywhere = log_probabilities.mean(axis).mul(label_smoothing)
+            likelihood = likelihood.mul(1 - label_smoothing).add(everywhere)
+        return self._statistics_result(likelihood.neg()._reduced_loss(reduction))
 
     def _classes_along(self, axis: int, classes: int) -> Self:
         """One-hot, the classes as a new axis at `axis`."""
@@ -259,9 +261,14 @@ class Networks(Random):
         return of_class.mul(weights)._reduced_loss(reduction, weights.sum())
 
     def binary_crossentropy(self, Y: Operand, reduction: str = "mean") -> Self:
-        """Binary cross entropy of probabilities and targets from 0 to 1."""
+        """Binary cross entropy of probabilities and targets from 0 to 1.
+
+        Logarithms are at least -100, so that the loss of a certain and right answer is 0.
+        """
         target = self._from_uop(self._operand_uop(Y))
-        losses = target.mul(self.log()).add(target.neg().add(1).mul(self.neg().add(1).log()))
+        positive = self.log().maximum(-100)
+        negative = self.neg().add(1).log().maximum(-100)
+        losses = target.mul(positive).add(target.neg().add(1).mul(negative))
         return losses.neg()._reduced_loss(reduction)
 
     def binary_crossentropy_logits(

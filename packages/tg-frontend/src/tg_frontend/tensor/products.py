@@ -119,15 +119,7 @@ class Products(Scanning):
         tensors: list[Self] = list(listed if isinstance(listed, (list, tuple)) else operands)
         expect_tensors("einsum", *tensors)
         inputs, output = _parse_formula(formula, [tensor.ndim for tensor in tensors])
-        extents: dict[str, object] = {}
-        for labels, tensor in zip(inputs, tensors, strict=True):
-            for label, extent in zip(labels, tensor.shape, strict=True):
-                if not same_extent(extents.setdefault(label, extent), extent):
-                    shapes = ", ".join(str(t.shape) for t in tensors)
-                    raise ShapeError(
-                        f"einsum '{formula}': axis {label} is {extents[label]} and {extent} "
-                        f"in shapes {shapes}"
-                    )
+        extents = _extents_of_labels(formula, inputs, [tensor.shape for tensor in tensors])
         order = output + "".join(sorted(label for label in extents if label not in output))
         common = least_upper_dtype(*(tensor.dtype for tensor in tensors))
         wanted = None if dtype is None else to_dtype(dtype)
@@ -214,6 +206,29 @@ def _parse_formula(formula: str, ndims: list[int]) -> tuple[list[str], str]:
     everything = "".join(inputs)
     once = sorted(c for c in set(everything) if everything.count(c) == 1 and c not in names)
     return inputs, names + "".join(once)
+
+
+def _extents_of_labels(
+    formula: str, inputs: list[str], shapes: list[Shape]
+) -> dict[str, object]:
+    """The extent of each label; those that stand for an ellipsis broadcast.
+
+    Raises:
+        ShapeError: two extents of one label differ.
+    """
+    extents: dict[str, object] = {}
+    for labels, shape in zip(inputs, shapes, strict=True):
+        for label, extent in zip(labels, shape, strict=True):
+            before = extents.setdefault(label, extent)
+            is_hidden = label not in formula
+            if is_hidden and same_extent(before, 1):
+                extents[label] = extent
+            elif not same_extent(before, extent) and not (is_hidden and same_extent(extent, 1)):
+                shown = ", ".join(str(shape) for shape in shapes)
+                raise ShapeError(
+                    f"einsum '{formula}': axis {label} is {before} and {extent} in shapes {shown}"
+                )
+    return extents
 
 
 def _diagonal(uop: UOp, labels: str) -> tuple[UOp, str]:
