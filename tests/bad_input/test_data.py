@@ -8,6 +8,13 @@ from tg_frontend import Tensor
 
 from .refusals import Case, case, each, message_of
 
+
+def list_in_itself() -> list[object]:
+    items: list[object] = []
+    items.append(items)
+    return items
+
+
 EXPECTED = "expected numbers, lists of numbers, bytes or a numeric numpy array"
 FIELDS = np.zeros(2, dtype=[("a", "f4")])
 DATES = np.array(["2020-01-01"], dtype="datetime64[D]")
@@ -15,6 +22,7 @@ DATES = np.array(["2020-01-01"], dtype="datetime64[D]")
 DATA = [
     case("ragged", lambda: Tensor([[1, 2], [3]]), ValueError, "different lengths at depth 1"),
     case("mixed", lambda: Tensor([1, [2]]), ValueError, "mixed at depth 1"),
+    case("holds_itself", lambda: Tensor(list_in_itself()), ValueError, "more than 64 deep"),
     case("text", lambda: Tensor("abc"), ValueError, "made of str 'abc'", EXPECTED),
     case("texts", lambda: Tensor(["a", "b"]), ValueError, "made of list ['a', 'b']", EXPECTED),
     case("none_in_list", lambda: Tensor([1, None]), ValueError, "[1, None]", EXPECTED),

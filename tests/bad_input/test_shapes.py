@@ -108,6 +108,22 @@ SHAPES = [
     case("unfold_no_step", lambda: ones(2).unfold(0, 1, 0), ValueError, "step", "got 0"),
     case("pad_pairs", lambda: ones(2, 3).pad(((1, 1),)), ValueError, "pair for each of 2 axes"),
     case("pad_mode", lambda: ones(2).pad((1, 1), mode="x"), ValueError, "circular, got 'x'"),
+    case("pad_text", lambda: ones(2).pad(((1, "a"),)), TypeError, "pad: expected an int"),
+    case("pad_value", lambda: ones(2).pad((1, 1), value="a"), TypeError, "number to pad", "'a'"),
+    case("roll_text", lambda: ones(2).roll("a", 0), TypeError, "shifts: expected an int"),
+    case("roll_count", lambda: ones(2).roll((1, 2), 0), ValueError, "(1, 2)", "(0,)"),
+    case("meshgrid", lambda: ones(2).meshgrid("a"), TypeError, "got str"),
+    case("topk", lambda: ones(2).topk("a"), TypeError, "topk: k: expected an int"),
+    case("norm_text", lambda: ones(2).norm("a"), TypeError, "p is a number, got str 'a'"),
+    case("norm_of_order_0", lambda: ones(2).norm(0), ValueError, "count with x.ne(0).sum()"),
+    case(
+        "attention",
+        lambda: ones(2, 3).scaled_dot_product_attention(
+            ones(2, 3), ones(2, 3), enable_gqa=True
+        ),
+        ValueError,
+        "queries (2, 3), keys (2, 3) and values (2, 3) need heads",
+    ),
     case("diagonal", lambda: ones(3).diagonal(), ValueError, "two axes or more", "(3,)"),
     case("diag", lambda: ones(2, 3).diag(), ValueError, "expected a vector", "(2, 3)"),
     case("triangle", lambda: ones(3).tril(), ValueError, "two axes", "(3,)"),

@@ -62,6 +62,7 @@ RANDOM = [
     case("seed_text", lambda: Tensor.manual_seed("a"), TypeError, "manual_seed: expected an int"),
     case("seed_float", lambda: Tensor.manual_seed(1.5), TypeError, "got float 1.5"),
     case("glorot_scalar", lambda: Tensor.glorot_uniform(), ValueError, "one axis or more"),
+    case("dropout_text", lambda: Tensor.ones(3).dropout("a"), ValueError, "got 'a'"),
     case("dropout", lambda: Tensor.ones(3).dropout(2.0), ValueError, "from 0 to 1, got 2.0"),
 ]
 

@@ -93,6 +93,7 @@ SAVES: dict[str, tuple[Save, type[Exception], str]] = {
     "number": (lambda path: save({"a": 5}, path), ValueError, "'a' is int; only tensors"),
     "name": (lambda path: save({5: ones(1)}, path), ValueError, "is a text, got 5"),
     "tensor": (lambda path: save(ones(1), path), TypeError, "tensors by name"),
+    "half_character": (lambda path: save({"\ud800": ones(1)}, path), ValueError, "no UTF-8"),
     "reserved": (lambda path: save({"__metadata__": ones(1)}, path), ValueError, "format uses it"),
     "metadata": (lambda path: save({"a": ones(1)}, path, {"k": 5}), ValueError, "metadata"),
 }

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+
 import pytest
-from tg_frontend import Tensor
+from tg_frontend import Tensor, nn
 
 from .refusals import Case, case, each, message_of
 
@@ -27,6 +30,8 @@ VALUES = [
     case("length", lambda: len(Tensor(1.0)), TypeError, "len() of a tensor without axes"),
     case("iteration", lambda: list(Tensor(1.0)), TypeError, "iteration over a tensor without axes"),
     case("format", lambda: f"{ones(2):.2f}", ValueError, "shape (2,), which has 2 elements"),
+    case("pickle", lambda: pickle.dumps(ones(2)), TypeError, "nn.state.safe_save"),
+    case("many_axes", lambda: ones(1).reshape((1,) * 70).numpy(), ValueError, "at most 64 axes"),
     case("realize", lambda: ones(2).realize("a"), TypeError, "expected tensors, got str"),
     case("realize_list", lambda: ones(2).realize([ones(1)]), TypeError, "realize(*tensors)"),
 ]
@@ -79,3 +84,22 @@ def test_a_refused_backward_leaves_gradients_as_they_were() -> None:
             program()
     assert x.grad is not None
     assert x.grad.tolist() == [3.0, 3.0]
+
+
+def test_a_copy_of_a_model_is_its_own() -> None:
+    model = nn.Linear(2, 1)
+    model.weight.assign(ones(1, 2))
+    copied = copy.deepcopy(model)
+    model.weight.assign(ones(1, 2) * 3)
+    assert copied.weight.tolist() == [[1.0, 1.0]]
+    assert copy.copy(ones(2)).tolist() == [1.0, 1.0]
+
+
+def test_a_copy_keeps_the_gradient() -> None:
+    x = parameter()
+    (x * x).sum().backward()
+    copied = copy.deepcopy(x)
+    x.grad = None
+    assert copied.requires_grad
+    assert copied.grad is not None
+    assert copied.grad.tolist() == [2.0, 4.0]

@@ -165,20 +165,24 @@ class _Part:
 
 
 def _parts_by_device(linear: UOp) -> list[_Part]:
-    groups: list[tuple[str, list[UOp]]] = []
+    devices: list[str] = []
+    groups: list[list[UOp]] = []
     for call in linear.src:
-        device = _device_of_call(call)
-        if groups and (groups[-1][0] == device or call.arg.kind == "copy"):
-            groups[-1][1].append(call)
+        # a copy needs no compiler, so it belongs to any part
+        device = "" if call.arg.kind == "copy" else _device_of_call(call)
+        if groups and (not device or devices[-1] in ("", device)):
+            devices[-1] = devices[-1] or device
+            groups[-1].append(call)
         else:
-            groups.append((device, [call]))
-    linears = [UOp(Ops.LINEAR, dtypes.void, tuple(calls)) for _, calls in groups]
+            devices.append(device)
+            groups.append([call])
+    linears = [UOp(Ops.LINEAR, dtypes.void, tuple(calls)) for calls in groups]
     ids = [{node.arg.id for node in schedule_buffers(part)} for part in linears]
     parts = []
-    for number, (device, _) in enumerate(groups):
+    for number, device in enumerate(devices):
         elsewhere = set().union(*(other for k, other in enumerate(ids) if k != number))
         shared = frozenset(ids[number] & elsewhere)
-        parts.append(_Part(linears[number], device, shared))
+        parts.append(_Part(linears[number], device or Device.DEFAULT, shared))
     return parts
 
 

@@ -99,6 +99,8 @@ def _check_names_and_tensors(tensors: Mapping[str, Tensor]) -> None:
     for name, tensor in tensors.items():
         if not isinstance(name, str):
             raise SafetensorsError(f"the name of a tensor is a text, got {name!r}")
+        if not name.isprintable() and any("\ud800" <= letter <= "\udfff" for letter in name):
+            raise SafetensorsError(f"the name {name!r} has half a character and no UTF-8 form")
         if not isinstance(tensor, Tensor):
             raise SafetensorsError(
                 f"{name!r} is {type(tensor).__name__}; only tensors can be saved: make one of it"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Self, TypeGuard
 
 from tg_ir.dtype import dtypes, from_bytes, struct_code
+from tg_ir.errors import ShapeError
 
 from tg_frontend.capture import observers
 from tg_frontend.device import Device
@@ -19,6 +20,9 @@ from tg_frontend.tensor.setitem import SetItem
 if TYPE_CHECKING:
     import numpy
     from tg_ir.device import Buffer
+
+
+MOST_AXES_OF_NUMPY = 64
 
 
 class Conversion(SetItem):
@@ -90,6 +94,11 @@ class Conversion(SetItem):
             return self.cast(dtypes.float32).numpy()
         memory = self._memory("numpy()")
         shape = tuple(int(extent) for extent in self.shape)
+        if self.ndim > MOST_AXES_OF_NUMPY:
+            raise ShapeError(
+                f"numpy(): numpy takes at most {MOST_AXES_OF_NUMPY} axes, this tensor has "
+                f"{self.ndim}; reshape it first"
+            )
         raw = _contents(memory, "numpy()")
         return array_from_bytes(raw, self.dtype.name, shape)
 
@@ -167,6 +176,28 @@ class Conversion(SetItem):
         if self.numel() == 0 or not all(is_plain_int(s) for s in self.shape):
             return self._from_uop(self.uop.contiguous())
         return self._from_uop(own_storage(self.uop), self._requires_grad)
+
+    def __copy__(self) -> Self:
+        """A copy in storage of its own, with the gradient."""
+        copied = self.clone().requires_grad_(self._requires_grad)
+        copied.grad = None if self.grad is None else self.grad.clone()
+        return copied
+
+    def __deepcopy__(self, memo: dict[Any, Any]) -> Self:
+        """As `__copy__`, so that a model can be copied."""
+        copied = self.__copy__()
+        memo[id(self)] = copied
+        return copied
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        """Tensors are not pickled.
+
+        Raises:
+            TypeError: always.
+        """
+        raise TypeError(
+            "a tensor cannot be pickled; save it by nn.state.safe_save, or pickle its numpy()"
+        )
 
     # ---- dtypes by name
 

@@ -18,6 +18,8 @@ from tg_frontend.lazy import array_of
 from tg_frontend.nodes.broadcasting import Shape, filled
 from tg_frontend.storage import buffer_with_contents, new_buffer
 
+_DEEPEST = 64  # as many axes as an array of numpy may have
+
 
 def uop_from_data(data: Any, device: str | tuple[str, ...] | None, dtype: DType | None) -> UOp:
     """The node of `data`, on `device` where it has one.
@@ -172,6 +174,8 @@ def _flatten(data: Any) -> tuple[list[Any], tuple[int, ...]]:
                 f"expected {length} items in each"
             )
         shape += (length,)
+        if len(shape) > _DEEPEST:
+            raise DataError(f"lists are nested more than {_DEEPEST} deep; does one hold itself?")
         level = [leaf for item in level for leaf in item]
     if any(isinstance(item, (list, tuple, range)) for item in level):
         raise DataError(f"lists and numbers are mixed at depth {len(shape)}; nest them evenly")

@@ -9,7 +9,9 @@ from tg_ir.dtype import dtypes
 from tg_ir.errors import ShapeError
 from tg_ir.graph import Ops, UOp, same_extent
 
+from tg_frontend.errors import ArgumentError
 from tg_frontend.nodes.broadcasting import filled, iota, positions, resolve_axis
+from tg_frontend.nodes.sizes import as_shape
 from tg_frontend.nodes.special_functions import absolute
 from tg_frontend.tensor.core import common_operands, expect_tensors
 from tg_frontend.tensor.movement import Movement
@@ -70,6 +72,8 @@ class Joining(Movement):
         Raises:
             ShapeError: not a form above, or more than the mode can take from the axis.
         """
+        if not isinstance(value, (bool, int, float)):
+            raise ArgumentError(f"pad: expected a number to pad with, got {value!r}")
         pairs = _padding_pairs(padding, self.ndim)
         if mode == "constant":
             return self._from_uop(_padded(self.uop, pairs, value))
@@ -87,8 +91,10 @@ class Joining(Movement):
         """The elements moved along the axes; what leaves at the end comes in at the front."""
         if dims is None:
             return self.flatten().roll(shifts, 0).reshape(self.shape)
-        all_shifts = (shifts,) if isinstance(shifts, int) else tuple(shifts)
-        all_dims = (dims,) if isinstance(dims, int) else tuple(dims)
+        all_shifts = as_shape((shifts,), "roll: shifts")
+        all_dims = as_shape((dims,), "roll: dims")
+        if len(all_shifts) != len(all_dims):
+            raise ShapeError(f"roll: shifts {all_shifts} and dims {all_dims} differ in number")
         result = self
         for shift, dim in zip(all_shifts, all_dims, strict=True):
             axis = resolve_axis(dim, self.ndim)
@@ -103,6 +109,7 @@ class Joining(Movement):
         """Coordinate grids of vectors; indexing "ij" or "xy"."""
         if indexing not in ("ij", "xy"):
             raise ValueError(f"meshgrid: indexing is 'ij' or 'xy', got {indexing!r}")
+        expect_tensors("meshgrid", *args)
         vectors = [self, *args]
         order = list(range(len(vectors)))
         if indexing == "xy" and len(order) > 1:
@@ -155,7 +162,13 @@ def _padding_pairs(padding: Any, ndim: int) -> _Pairs:
         return [(0, 0)] * (ndim - len(pairs)) + pairs
     if len(items) != ndim:
         raise ShapeError(f"pad: expected a pair for each of {ndim} axes, got {padding}")
-    return [(0, 0) if item is None else (item[0], item[1]) for item in items]
+    pairs = []
+    for item in items:
+        sides = (0, 0) if item is None else as_shape((item,), "pad")
+        if len(sides) != 2:
+            raise ShapeError(f"pad: expected pairs (before, after), got {item} in {padding}")
+        pairs.append((sides[0], sides[1]))
+    return pairs
 
 
 def _padded(uop: UOp, pairs: _Pairs, value: bool | int | float) -> UOp:

@@ -87,8 +87,8 @@ class Networks(Random):
         Raises:
             ValueError: `p` is no probability.
         """
-        if not 0 <= p <= 1:
-            raise ValueError(f"dropout: p is a probability from 0 to 1, got {p}")
+        if not isinstance(p, (int, float)) or not 0 <= p <= 1:
+            raise ValueError(f"dropout: p is a probability from 0 to 1, got {p!r}")
         if not self.training or p == 0:
             return self._from_uop(self.uop)
         if p == 1:
@@ -120,6 +120,12 @@ class Networks(Random):
         Raises:
             ValueError: both `is_causal` and `attn_mask`.
         """
+        expect_tensors("scaled_dot_product_attention", key, value)
+        if min(self.ndim, key.ndim, value.ndim) < (3 if enable_gqa else 2):
+            raise ShapeError(
+                f"attention: queries {self.shape}, keys {key.shape} and values {value.shape} need "
+                f"{'heads, ' if enable_gqa else ''}positions and features as their last axes"
+            )
         if enable_gqa:
             heads = self.shape[-3]
             key = key.repeat_interleave(heads // key.shape[-3], dim=-3)
@@ -190,8 +196,8 @@ class Networks(Random):
 
     @staticmethod
     def _check_smoothing(label_smoothing: float) -> None:
-        if not 0 <= label_smoothing <= 1:
-            raise ValueError(f"label_smoothing is from 0 to 1, got {label_smoothing}")
+        if not isinstance(label_smoothing, (int, float)) or not 0 <= label_smoothing <= 1:
+            raise ValueError(f"label_smoothing is from 0 to 1, got {label_smoothing!r}")
 
     def sparse_categorical_crossentropy(
         self,

@@ -12,6 +12,7 @@ from tg_ir.errors import ShapeError
 from tg_ir.graph import UOp
 
 from tg_frontend.nodes.broadcasting import filled, positions, resolve_axis
+from tg_frontend.nodes.sizes import whole_number
 from tg_frontend.tensor.creation import DeviceName, DTypeLike
 from tg_frontend.tensor.joining import concatenated
 from tg_frontend.tensor.random import random_bits
@@ -55,7 +56,7 @@ class Ordering(Resampling):
         if not sorted_:
             raise ValueError("topk: only sorted results are offered; leave sorted_ at True")
         axis = resolve_axis(dim, self.ndim)
-        if not 0 <= k <= self.shape[axis]:
+        if not 0 <= whole_number(k, "topk: k") <= self.shape[axis]:
             raise ShapeError(f"topk: {k} of axis {axis} of shape {self.shape}")
         places = self.argsort(axis, descending=largest)._narrow(axis, 0, k)
         return self.gather(axis, places), places

@@ -13,7 +13,7 @@ from typing import Self
 from tg_ir.dtype import DType, dtypes, sum_accumulator, to_dtype
 from tg_ir.graph import Ops, UOp, identity_element, prod, same_extent
 
-from tg_frontend.errors import EmptyReductionError
+from tg_frontend.errors import ArgumentError, EmptyReductionError
 from tg_frontend.nodes import special_functions as special
 from tg_frontend.nodes.broadcasting import Shape, filled, resolve_axes
 from tg_frontend.tensor.joining import Joining
@@ -166,7 +166,16 @@ class Reduction(Joining):
         return self.std(axis, keepdim, correction), self.mean(axis, keepdim)
 
     def norm(self, p: float = 2.0, axis: Axes = None, keepdim: bool = False) -> Self:
-        """The p-norm, scaled so that squares neither overflow nor vanish."""
+        """The p-norm, scaled so that squares neither overflow nor vanish.
+
+        Raises:
+            ArgumentError: `p` is no number.
+            ValueError: `p` is 0.
+        """
+        if not isinstance(p, (int, float)):
+            raise ArgumentError(f"norm: p is a number, got {type(p).__name__} {p!r}")
+        if p == 0:
+            raise ValueError("norm: p is 0, which gives no norm; count with x.ne(0).sum()")
         magnitude = self._statistics_operand().abs()
         if p == float("inf"):
             return self._statistics_result(magnitude.max(axis, keepdim))
