@@ -171,10 +171,11 @@ def argmax(rows: int, columns: int) -> Case:
     position = column.cast(dtypes.int32)
     best, new = (UOp(Ops.STATE, dtypes.float32, (), (side, 0)) for side in (0, 1))
     at, new_at = (UOp(Ops.STATE, dtypes.int32, (), (side, 1)) for side in (0, 1))
-    better = best < new
+    # of equal values the first place, so that the order of joining does not matter
+    better = (best < new) | (best.eq(new) & (new_at < at))
     combine = Combine(
         "argmax",
-        (float("-inf"), 0),
+        (float("-inf"), columns),
         (better.alu(Ops.WHERE, new, best), better.alu(Ops.WHERE, new_at, at)),
     )
     joined = UOp(Ops.REDUCE, dtypes.float32, (value, position, column), ReduceArg(combine))

@@ -38,6 +38,11 @@ def body_loads(value: UOp) -> list[UOp]:
     return [n for n in inside if n.op is Ops.LOAD]
 
 
+def states_of(reduction: UOp) -> tuple[UOp, ...]:
+    """What a REDUCE joins, one value a state."""
+    return reduction.src[: len(reduction.arg.combine.init)]
+
+
 def has_mask(value: UOp, axis: UOp | None = None) -> bool:
     """Whether `value` reads through a mask that depends on `axis` (on anything, for None)."""
     for load in loads_of(value):

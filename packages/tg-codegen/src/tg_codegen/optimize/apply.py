@@ -136,7 +136,7 @@ def _check_bounds_are_known(loops: list[UOp]) -> None:
         later = loop.src[0].ranges.intersection(loops[place:])
         if later:
             names = ", ".join(".".join(map(str, r.arg.axis)) for r in later)
-            raise OptError(f"axis {loop.arg.axis} has an extent that depends on {names} inside of it")
+            raise OptError(f"axis {loop.arg.axis} has an extent that depends on {names}, inside it")
 
 
 def _thread(sink: UOp, path: Axis) -> UOp:

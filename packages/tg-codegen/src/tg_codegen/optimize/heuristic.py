@@ -20,6 +20,7 @@ from tg_codegen.optimize.access import (
     loads_of,
     output_axes,
     reductions,
+    states_of,
     stride,
 )
 from tg_codegen.optimize.apply import apply_opts, stores_of
@@ -126,9 +127,9 @@ def _reduction_lanes(sink: UOp, lanes: int) -> list[Opt]:
     opts: list[Opt] = []
     done: set[UOp] = set()
     for reduction in reductions(sink):
-        if reduction.arg.combine.op is None or done.intersection(closed_ranges(reduction)):
+        if done.intersection(closed_ranges(reduction)):
             continue
-        loads = body_loads(reduction.src[0])
+        loads = [load for value in states_of(reduction) for load in body_loads(value)]
         for axis in reversed(closed_ranges(reduction)):
             long_enough = extent(axis) >= min(lanes, _SMALL_LOOP)
             if not long_enough or not _reads_in_row(loads, axis):
