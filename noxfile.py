@@ -1,8 +1,8 @@
 """The developer's matrix: what has to pass before a change lands.
 
-`nox` alone runs everything but `bench` and `pin`. Each session gets exactly what it names: the
-tests of tg-ir see tg-ir, what it depends on and its own test group, nothing else. `tox.ini` is the
-consumer's side (built wheels).
+`nox` alone runs everything but `bench`, `pin` and `torch_oracle`. Each session gets exactly what it
+names: the tests of tg-ir see tg-ir, what it depends on and its own test group, nothing else.
+`tox.ini` is the consumer's side (built wheels).
 """
 
 from __future__ import annotations
@@ -56,6 +56,7 @@ def sync(session: nox.Session, *options: str) -> None:
         "--no-default-groups",
         *options,
         f"--python={session.virtualenv.location}",
+        external=True,
         env={"UV_PROJECT_ENVIRONMENT": session.virtualenv.location},
     )
 
@@ -113,6 +114,14 @@ def docs(session: nox.Session) -> None:
     """Run the examples in README.md and docs/, and compare what they print."""
     sync(session, "--group=dev", "--group=docs")
     run_pytest(session, "-p", "tools.docs_examples", "README.md", "docs")
+
+
+@nox.session(default=False, venv_backend="venv")
+def torch_oracle(session: nox.Session) -> None:
+    """Results and gradients against torch, which only this environment has, by pip."""
+    sync(session, "--group=dev", "--inexact")  # a second run keeps torch
+    session.install("torch==2.13.0")
+    run_pytest(session, "tests/torch_oracle")
 
 
 @nox.session(default=False)
