@@ -62,3 +62,17 @@ def test_a_refused_context_changes_nothing() -> None:
     with pytest.raises(ValueError, match="DEBUG"):
         Context(JIT=0, DEBUG=99)
     assert (DEBUG.value, JIT.value) == before
+
+
+@pytest.mark.parametrize("command", ["env", "devices", "--version"])
+def test_command_line_tells_a_wrong_setting_in_one_line(command: str) -> None:
+    script = f"import sys; from tg_frontend.cli import main; sys.exit(main([{command!r}]))"
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "DEBUG": "abc"},
+    )
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert done.stderr == "tg: DEBUG cannot be 'abc'; accepted: 0..7, for example DEBUG=2\n"
