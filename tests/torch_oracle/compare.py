@@ -52,8 +52,7 @@ def as_float64(value: Tensor | torch.Tensor) -> np.ndarray:
 def dtype_name(value: Tensor | torch.Tensor) -> str:
     """The dtype by numpy's name."""
     if isinstance(value, Tensor):
-        names = {"float": "float32", "double": "float64", "half": "float16"}
-        return names.get(value.dtype.name, value.dtype.name)
+        return value.dtype.name
     return str(value.dtype).removeprefix("torch.")
 
 

@@ -235,6 +235,14 @@ def test_function_of_two_special_values(name: str) -> None:
     check(ours, theirs, x, y, gradient=False)
 
 
+def test_allclose(rng: np.random.Generator) -> None:
+    x = rng.uniform(-2, 2, 5).astype(np.float32)
+    for y in (x + 1e-7, x * 1.01, np.where(x > 0, x, np.nan).astype(np.float32)):
+        for options in ({}, {"rtol": 0.1}, {"equal_nan": True}):
+            mine = Tensor(x).allclose(Tensor(y), **options)
+            assert mine == torch.from_numpy(x).allclose(torch.from_numpy(y), **options)
+
+
 INTEGER_FUNCTIONS = {
     "add": (lambda x, y: x + y, None),
     "sub": (lambda x, y: x - y, None),
