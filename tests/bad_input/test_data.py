@@ -119,3 +119,17 @@ def test_result_of_numpy_may_be_written_without_reaching_the_tensor() -> None:
     array = tensor.numpy()
     array[0] = 9
     assert tensor.tolist() == [1.0, 2.0]
+
+
+def test_an_array_on_the_left_gives_a_tensor_that_keeps_the_gradient() -> None:
+    x = Tensor([1.0, 2.0], requires_grad=True)
+    (np.array([3.0, 4.0], dtype=np.float32) * x).sum().backward()
+    assert x.grad is not None
+    assert x.grad.tolist() == [3.0, 4.0]
+    assert (np.ones((2, 2), dtype=np.float32) @ Tensor.ones(2, 2)).tolist() == [[2.0, 2.0]] * 2
+    assert (np.arange(2) - Tensor([1, 1])).tolist() == [-1, 0]
+
+
+def test_an_array_on_the_left_that_does_not_fit_is_told_as_a_tensor_would_be() -> None:
+    with pytest.raises(ValueError, match=r"shapes \(3,\) and \(2,\) do not broadcast"):
+        np.ones(2) * Tensor.ones(3)

@@ -34,6 +34,8 @@ INDICES = [
     case("float", lambda: ones(2)[1.0], TypeError, "cannot index with float 1.0"),
     case("nan", lambda: ones(2)[float("nan")], TypeError, "cannot index with float nan"),
     case("bool", lambda: ones(2)[True], TypeError, "cannot index with bool True"),
+    case("numpy_bool", lambda: ones(2)[np.True_], TypeError, "with a single bool"),
+    case("bool_tensor", lambda: ones(2)[Tensor(True)], TypeError, "with a single bool"),
     case("numpy_float", lambda: ones(2)[np.float32(1)], TypeError, "type float32"),
     case("float_array", lambda: ones(2)[np.array([0.5])], TypeError, "type float64"),
     case("float_tensor", lambda: ones(2)[Tensor([0.5])], TypeError, "got float32; cast it"),

@@ -94,6 +94,8 @@ class TensorCore(ValueHolder):
 
     __slots__ = ("_view", "_writes", "grad")
 
+    # `array + tensor` is a tensor, as `tensor + array` is: numpy's own sum would lose the gradient
+    __array_priority__: ClassVar[float] = 1000.0
     training: ClassVar[bool] = False
     grad: Self | None
     _view: ViewLink | None

@@ -109,6 +109,11 @@ class Indexing(Windows):
         Raises:
             ShapeError: the mask has not the shape of the axes it stands for.
         """
+        if mask.ndim == 0:
+            raise DTypeError(
+                "cannot index with a single bool; "
+                "expected ints, slices, None, Ellipsis, or int and bool tensors with axes"
+            )
         covered = self.shape[axis : axis + mask.ndim]
         if mask.shape != covered:
             raise ShapeError(
