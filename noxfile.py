@@ -125,6 +125,13 @@ def torch_oracle(session: nox.Session) -> None:
 
 
 @nox.session(default=False)
+def mutations(session: nox.Session) -> None:
+    """Break each promise by one changed line: its test has to fail. `-- PROMISE ...` takes some."""
+    sync(session, "--group=dev")
+    session.run("python", "-m", "tools.run_mutations", *session.posargs)
+
+
+@nox.session(default=False)
 def bench(session: nox.Session) -> None:
     """Speed, as ratios in one run. `nox -s bench -- NAME ...` takes some of them."""
     sync(session, "--group=dev")

@@ -143,6 +143,23 @@ def test_old_value_of_state_that_is_held_stays() -> None:
         return state * 1
 
     views = []
+    for call in range(2 * CALLS):
+        if call >= CALLS:
+            views.append(state[1:])
+        step()
+    assert step.captured is not None
+    assert [view.tolist() for view in views] == [[float(CALLS + n)] * 2 for n in range(CALLS)]
+
+
+def test_old_value_of_state_that_is_held_from_the_first_call_stays() -> None:
+    state = Tensor(np.zeros(3, np.float32)).realize()
+
+    @TinyJit
+    def step() -> Tensor:
+        state.assign(state + 1)
+        return state * 1
+
+    views = []
     for _ in range(CALLS):
         views.append(state[1:])
         step()

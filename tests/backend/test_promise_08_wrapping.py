@@ -91,6 +91,17 @@ def test_shift_by_the_width_or_more_leaves_zero_or_the_sign(dtype: type, run: Ru
     np.testing.assert_array_equal(right, np.array([value >> n for value, n in shifts], dtype))
 
 
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_shift_by_a_python_number_of_the_width_or_more(dtype: type, run: Run) -> None:
+    width = np.iinfo(dtype).bits
+    x = extremes(dtype)
+    left, right, last = run(lambda x: (x << width, x >> (width + 3), x >> (width - 1)), x)
+    sign = np.array([-1 if value < 0 else 0 for value in x], dtype)
+    np.testing.assert_array_equal(left, np.zeros_like(x))
+    np.testing.assert_array_equal(right, sign)
+    np.testing.assert_array_equal(last, [int(value) >> (width - 1) for value in x])
+
+
 def wrapped(value: int, dtype: type) -> int:
     """`value` modulo the range of the dtype."""
     info = np.iinfo(dtype)
