@@ -18,7 +18,7 @@ class Mutation:
         path: the file, below packages/.
         line: the line to change, stripped; it stands there once.
         mutated: what stands there instead; the indentation is kept.
-        test: the test that has to fail, below tests/backend/; all its parameters where none is given.
+        test: the test that has to fail, below tests/backend/; one parameter of it, or all.
     """
 
     promise: int

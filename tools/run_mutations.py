@@ -52,15 +52,15 @@ def mutated_text(mutation: Mutation, text: str) -> str:
     return "\n".join(lines)
 
 
-def environment(sources: list[Path], cache: Path) -> dict[str, str]:
-    """The present environment, importing from `sources`, with an empty cache and fixed draws."""
-    return {
-        **os.environ,
-        "PYTHONPATH": os.pathsep.join(map(str, sources)),
-        "PYTHONDONTWRITEBYTECODE": "1",
-        "XDG_CACHE_HOME": str(cache),
-        "CI": "1",
-    }
+def settings(sources: list[Path], cache: Path) -> list[str]:
+    """What is different in the environment of a run: the code, an empty cache, fixed draws."""
+    folders = os.pathsep.join(map(str, sources))
+    return [
+        f"PYTHONPATH={folders}",
+        "PYTHONDONTWRITEBYTECODE=1",
+        f"XDG_CACHE_HOME={cache}",
+        "CI=1",
+    ]
 
 
 def is_killed(mutation: Mutation, folder: Path, sources: list[Path]) -> bool:
@@ -87,9 +87,8 @@ def fails(tests: list[str], sources: list[Path]) -> bool:
     with tempfile.TemporaryDirectory() as cache:
         try:
             run = subprocess.run(
-                command,
+                ["env", *settings(sources, Path(cache)), *command],
                 cwd=ROOT,
-                env=environment(sources, Path(cache)),
                 capture_output=True,
                 text=True,
                 timeout=LIMIT_SECONDS,
