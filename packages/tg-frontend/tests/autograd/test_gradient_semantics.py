@@ -84,6 +84,12 @@ def test_intermediate_values_can_be_targets():
         lambda x: (x < 5).where(x, (x * 1e4).exp()),
         lambda x: (x != 0).where(x / x, 1.0) + x * 0.0,
         lambda x: (x > 0).where(x.log().reshape(5, 1).T.reshape(5), 0.0),
+        lambda x: (x > 0).where((x > -9).where(x.log(), 0.0), 0.0),
+        lambda x: (x > 0).where((x < 3).where(x.sqrt(), x.log()), 0.0),
+        lambda x: (x > 0).where(x.log().maximum(0.5), 0.0),
+        lambda x: (x > 0).where(x.reshape(5, 1).log().sum(1), 0.0),
+        lambda x: (x > 0).where(x.reshape(5, 1).sqrt().max(1), 0.0),
+        lambda x: (x > 0).where(x.abs() ** x, 0.0),
     ],
 )
 def test_nothing_leaks_out_of_the_branch_not_taken(function):

@@ -8,7 +8,7 @@ from tg_ir.dtype import dtypes
 from tg_ir.graph import Ops, UOp
 
 from tg_frontend.autograd.rules import Contribution, gradient_of
-from tg_frontend.autograd.structural_zeros import divided, scaled, under_mask
+from tg_frontend.autograd.structural_zeros import divided, scaled, selected, under_mask
 from tg_frontend.nodes.special_functions import LN2, LOG2_E, cosine
 
 
@@ -107,18 +107,16 @@ def gradient_of_maximum(node: UOp, gradient: UOp) -> Iterator[Contribution]:
     left, right = node.src
     tie = left.eq(right)
     shared = under_mask(gradient, lambda value: tie.where(value * 0.5, value))
-    zero = node.const_like(0)
-    yield left, (left < right).where(zero, shared)
-    yield right, (right < left).where(zero, shared)
+    yield left, selected(left < right, shared, taken=False)
+    yield right, selected(right < left, shared, taken=False)
 
 
 @gradient_of(Ops.WHERE)
 def gradient_of_choice(node: UOp, gradient: UOp) -> Iterator[Contribution]:
     """To the operand that was chosen; the other gets a zero by structure."""
     condition, yes, no = node.src
-    zero = node.const_like(0)
-    yield yes, condition.where(gradient, zero)
-    yield no, condition.where(zero, gradient)
+    yield yes, selected(condition, gradient)
+    yield no, selected(condition, gradient, taken=False)
 
 
 @gradient_of(Ops.CAST)

@@ -9,6 +9,7 @@ from tg_ir.graph import Combine, Ops, ReduceArg, UOp, prod
 
 from tg_frontend.autograd.rules import Contribution, gradient_of
 from tg_frontend.autograd.scattered import scatter_add
+from tg_frontend.autograd.structural_zeros import divided, moved, selected
 from tg_frontend.errors import GradientError
 from tg_frontend.nodes.broadcasting import positions
 
@@ -21,7 +22,7 @@ def gradient_of_reduction(node: UOp, gradient: UOp) -> Iterator[Contribution]:
     """
     source, op = node.src[0], node.arg.combine.op
     if op is Ops.ADD:
-        yield source, gradient.expand(source.shape)
+        yield source, moved(gradient, lambda value: value.expand(source.shape))
     elif op is Ops.MAX:
         yield source, _of_maximum(node, gradient)
     elif op is Ops.MUL:
@@ -37,8 +38,8 @@ def _of_maximum(node: UOp, gradient: UOp) -> UOp:
     hit = source.eq(node.expand(source.shape))
     one = source.const_like(1).cast(dtypes.float32)
     count = hit.where(one, one.const_like(0)).reduce_axis(Ops.ADD, node.arg.axes)
-    share = gradient / count.cast(gradient.dtype)
-    return hit.where(share.expand(source.shape), source.const_like(0))
+    share = divided(gradient, count.cast(gradient.dtype))
+    return selected(hit, moved(share, lambda value: value.expand(source.shape)))
 
 
 def _product_of_others(source: UOp, axes: tuple[int, ...]) -> UOp:

@@ -59,6 +59,19 @@ def moved(gradient: UOp, move: Callable[[UOp], UOp]) -> UOp:
     return parts.rebuilt(move(parts.mask), move(parts.value))
 
 
+def selected(condition: UOp, gradient: UOp, taken: bool = True) -> UOp:
+    """The gradient where `condition` is `taken`, elsewhere zero by structure.
+
+    A gradient with a mask of its own keeps one mask, so that what follows sees both.
+    """
+    parts = split_mask(gradient)
+    if parts is None:
+        return Masked(condition, gradient, taken).rebuilt(condition, gradient)
+    inner = parts.mask if parts.taken else parts.mask.logical_not()
+    outer = condition if taken else condition.logical_not()
+    return (outer & inner).where(parts.value, parts.value.const_like(0))
+
+
 def scaled(gradient: UOp, derivative: UOp) -> UOp:
     """Gradient times derivative."""
     return under_mask(gradient, lambda value: value * derivative)

@@ -96,6 +96,18 @@ def resolve_axis(axis: int, ndim: int, extra: int = 0) -> int:
     return axis + total if axis < 0 else axis
 
 
+def existing_axis(axis: int, shape: Shape, what: str) -> int:
+    """`axis` counted from the front, for what works along one that has to be there.
+
+    Raises:
+        AxisError: there is no such axis.
+        ShapeError: there is none at all.
+    """
+    if not shape:
+        raise ShapeError(f"{what}: a tensor without axes has none to work along; reshape it first")
+    return resolve_axis(axis, len(shape))
+
+
 def resolve_axes(axes: int | Sequence[int] | None, ndim: int) -> tuple[int, ...]:
     """The axes meant, sorted and without doubles; None means all.
 

@@ -12,6 +12,7 @@ from tg_ir.errors import DTypeError
 from tg_ir.graph import Ops, UOp
 
 from tg_frontend.nodes import special_functions as special
+from tg_frontend.nodes.positive_powers import positive_power
 
 _LARGEST_UNROLLED = 64  # above it, logarithms are as exact and shorter
 
@@ -85,15 +86,40 @@ def _integer_power(base: UOp, exponent: UOp) -> UOp:
 
 
 def _float_power(base: UOp, exponent: UOp) -> UOp:
-    magnitude = special.exp2(exponent * special.log2(special.absolute(base)))
+    """Special values as in C99 F.10.4.4; 16-bit floats are computed in float32."""
+    if base.dtype.bits < 32:
+        wide = _float_power(base.cast(dtypes.float32), exponent.cast(dtypes.float32))
+        return wide.cast(base.dtype)
+    one, nan = base.const_like(1), base.const_like(math.nan)
+    is_zero = base.eq(base.const_like(0))
+    flipped = special.is_negative(base)
+    unsigned = flipped.where(-base, base)  # unlike `absolute` with a derivative at 0
+    magnitude = is_zero.where(
+        _power_of_zero(unsigned, exponent), positive_power(is_zero.where(one, unsigned), exponent)
+    )
     half = exponent * 0.5
     is_whole = exponent.eq(exponent.alu(Ops.TRUNC))
     is_odd = is_whole & half.ne(half.alu(Ops.TRUNC))
-    signed = is_odd.where(-magnitude, magnitude)
-    # C99 F.10.4.4: powers of -0 and -inf are defined, the infinite ones of -1 are 1
-    is_defined = is_whole | special.is_infinite(base) | base.eq(base.const_like(0))
-    of_negative = is_defined.where(signed, base.const_like(math.nan))
-    result = special.is_negative(base).where(of_negative, magnitude)
-    one = base.const_like(1)
-    is_one = base.eq(one) | (base.eq(-one) & special.is_infinite(exponent))
-    return (exponent.eq(exponent.const_like(0)) | is_one).where(one, result)
+    # of a negative number only whole powers are defined; those of -0 and -inf all are
+    is_defined = is_whole | special.is_infinite(base) | is_zero
+    of_negative = is_defined.where(is_odd.where(-magnitude, magnitude), nan)
+    result = flipped.where(of_negative, magnitude)
+    # 1, where the formula has no value; elsewhere it gives 1 too, and the right derivatives
+    of_any = exponent.eq(exponent.const_like(0)) & (is_zero | _is_not_finite(base))
+    to_any = base.eq(one) & _is_not_finite(exponent)
+    to_infinity = base.eq(-one) & special.is_infinite(exponent)
+    return (of_any | to_any | to_infinity).where(one, result)
+
+
+def _is_not_finite(uop: UOp) -> UOp:
+    return (uop - uop).ne(uop.const_like(0))
+
+
+def _power_of_zero(zero: UOp, exponent: UOp) -> UOp:
+    """The power of a value that is 0, with its derivative there."""
+    nothing = zero.const_like(0)
+    result = exponent.eq(exponent).where(nothing, zero.const_like(math.nan))
+    result = exponent.eq(exponent.const_like(1)).where(zero, result)
+    # a root is as steep at 0 as any power below 1
+    result = ((nothing < exponent) & (exponent < 1.0)).where(zero.alu(Ops.SQRT), result)
+    return (exponent < 0).where(zero.alu(Ops.RECIPROCAL), result)

@@ -26,9 +26,12 @@ def whole_number(value: Any, what: str) -> int:
     """
     if type(value) is int:
         return value
-    if isinstance(value, bool) or not hasattr(type(value), "__index__"):
-        raise ArgumentError(f"{what}: expected an int, got {type(value).__name__} {value!r}")
-    return exact_int(value)
+    try:
+        if not isinstance(value, bool):
+            return exact_int(value)
+    except TypeError:
+        pass  # an array of numpy has the method of an int, and only then looks whether it is one
+    raise ArgumentError(f"{what}: expected an int, got {type(value).__name__} {value!r}") from None
 
 
 def at_least_one(value: Any, what: str) -> int:
