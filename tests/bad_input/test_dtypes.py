@@ -21,6 +21,7 @@ DTYPES = [
     case("close", lambda: ints(1).cast("int33"), TypeError, "'int33'; did you mean 'int32'"),
     case("unknown", lambda: ints(1).cast("string"), TypeError, "no dtype is called 'string'"),
     case("number", lambda: ints(1).cast(5), TypeError, "such as dtypes.float32", "got 5"),
+    case("array", lambda: ints(1).cast(np.ones(2)), TypeError, "such as dtypes.float32"),
     case("none", lambda: ints(1).cast(None), TypeError, "such as dtypes.float32", "got None"),
     case("of_python", lambda: Tensor([1], dtype=float), TypeError, "got <class 'float'>"),
     case("of_numpy", lambda: Tensor([1], dtype=np.float32), TypeError, "numpy.float32"),

@@ -59,6 +59,7 @@ RANDOM = [
     ),
     case("float_bounds", lambda: Tensor.randint(3, high=2.5), TypeError, "high: expected an int"),
     case("ints_asked_of_rand", lambda: Tensor.rand(3, dtype="int32"), TypeError, "use randint"),
+    case("randperm", lambda: Tensor.randperm(-1), ValueError, "randperm: sizes are 0 or more"),
     case("seed_text", lambda: Tensor.manual_seed("a"), TypeError, "manual_seed: expected an int"),
     case("seed_float", lambda: Tensor.manual_seed(1.5), TypeError, "got float 1.5"),
     case("glorot_scalar", lambda: Tensor.glorot_uniform(), ValueError, "one axis or more"),

@@ -240,6 +240,8 @@ class Creation(Conversion):
         cls, data: Any, shape: tuple[int, ...], dtype: DTypeLike = None, device: DeviceName = None
     ) -> Self:
         """A copy of bytes as a tensor of a shape."""
+        if not isinstance(data, (bytes, bytearray, memoryview)):
+            raise ArgumentError(f"from_blob: expected bytes, got {type(data).__name__}")
         return cls(bytes(data), device, dtype or dtypes.default_float).reshape(shape)
 
     def diag(self) -> Self:

@@ -285,6 +285,7 @@ class Elementwise(TensorCore):
         self, other: Self, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
     ) -> Self:
         """Whether within `atol + rtol * |other|`; equal infinities are close."""
+        other = self._from_uop(self._operand_uop(other))
         distance = self.sub(other)
         magnitude = self._from_uop(special.absolute(distance.uop))
         allowed = self._from_uop(special.absolute(other.uop)).mul(rtol).add(atol)

@@ -174,6 +174,8 @@ class Indexing(Windows):
 
     def nonzero(self) -> Self:
         """The positions of the elements that are not zero, one row each."""
+        if not self.shape:
+            raise ShapeError("nonzero: a tensor without axes has no positions; reshape it first")
         places = self._from_uop(self.uop).host_array("nonzero()").nonzero()
         columns = [self._from_uop(self._operand_uop(place.astype("int32"))) for place in places]
         if not columns:

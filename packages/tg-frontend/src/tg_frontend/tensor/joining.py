@@ -152,6 +152,8 @@ def concatenated(uops: Sequence[UOp], axis: int) -> UOp:
 def _padding_pairs(padding: Any, ndim: int) -> _Pairs:
     if isinstance(padding, int):
         padding = (padding, padding) * ndim
+    if not isinstance(padding, (tuple, list)):
+        raise ArgumentError(f"pad: expected a pair for each axis, got {padding!r}")
     items = list(padding)
     if items and all(isinstance(item, (int, UOp)) for item in items):
         if len(items) % 2 or len(items) > 2 * ndim:

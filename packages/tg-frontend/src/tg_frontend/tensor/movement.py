@@ -12,7 +12,7 @@ from typing import Any, Self
 from tg_ir.errors import ShapeError
 from tg_ir.graph import GroupOp, Ops, SkewArg, UOp, prod, same_extent
 
-from tg_frontend.nodes.broadcasting import resolve_axis
+from tg_frontend.nodes.broadcasting import existing_axis, resolve_axis
 from tg_frontend.nodes.sizes import Shape, as_new_shape, as_shape, at_least_one, whole_number
 from tg_frontend.tensor.core import ViewLink
 from tg_frontend.tensor.inverse_functions import InverseFunctions
@@ -179,8 +179,8 @@ class Movement(InverseFunctions):
 
     def unflatten(self, dim: int, sizes: Sequence[Any]) -> Self:
         """One axis split into several; one size may be -1."""
-        axis = resolve_axis(dim, self.ndim)
-        inner = _infer_size((self.shape[axis],), as_shape(sizes))
+        axis = existing_axis(dim, self.shape, "unflatten")
+        inner = _infer_size((self.shape[axis],), as_shape((sizes,), "unflatten"))
         return self.reshape(self.shape[:axis] + inner + self.shape[axis + 1 :])
 
     def repeat(self, *repeats: Any) -> Self:
@@ -208,7 +208,7 @@ class Movement(InverseFunctions):
         Raises:
             ShapeError: the sizes do not add up to the axis.
         """
-        axis = resolve_axis(dim, self.ndim)
+        axis = existing_axis(dim, self.shape, "split")
         extent = int(self.shape[axis])
         if not isinstance(sizes, (tuple, list)):
             size = at_least_one(sizes, "split: the size of a piece")
@@ -227,7 +227,7 @@ class Movement(InverseFunctions):
 
     def chunk(self, chunks: int, dim: int = 0) -> list[Self]:
         """At most `chunks` equal pieces, the last perhaps smaller."""
-        extent = int(self.shape[resolve_axis(dim, self.ndim)])
+        extent = int(self.shape[existing_axis(dim, self.shape, "chunk")])
         size = max(1, -(-extent // at_least_one(chunks, "chunk: the number of chunks")))
         return list(self.split(size, dim))
 
@@ -239,7 +239,7 @@ class Movement(InverseFunctions):
 
     def unfold(self, dim: int, size: int, step: int) -> Self:
         """All windows of `size` along an axis, `step` apart; the window is a new last axis."""
-        axis = resolve_axis(dim, self.ndim)
+        axis = existing_axis(dim, self.shape, "unfold")
         extent = self.shape[axis]
         at_least_one(size, "unfold: the size of a window")
         at_least_one(step, "unfold: the step")

@@ -249,7 +249,7 @@ class Networks(Random):
             ignore_index: items of this class do not count.
             reduction: "mean" (weighted), "sum" or "none".
         """
-        expect_tensors("nll_loss", Y)
+        expect_tensors("nll_loss", Y, *(() if weight is None else (weight,)))
         if self.ndim < 2 or Y.shape != (self.shape[0], *self.shape[2:]):
             raise ShapeError(
                 f"nll_loss: log probabilities {self.shape} and classes {Y.shape} do not fit; "

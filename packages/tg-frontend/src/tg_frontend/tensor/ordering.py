@@ -11,8 +11,8 @@ from tg_ir.dtype import dtypes
 from tg_ir.errors import ShapeError
 from tg_ir.graph import UOp
 
-from tg_frontend.nodes.broadcasting import filled, positions, resolve_axis
-from tg_frontend.nodes.sizes import whole_number
+from tg_frontend.nodes.broadcasting import existing_axis, filled, positions, resolve_axis
+from tg_frontend.nodes.sizes import as_new_shape, whole_number
 from tg_frontend.tensor.creation import DeviceName, DTypeLike
 from tg_frontend.tensor.joining import concatenated
 from tg_frontend.tensor.random import random_bits
@@ -55,7 +55,7 @@ class Ordering(Resampling):
         """
         if not sorted_:
             raise ValueError("topk: only sorted results are offered; leave sorted_ at True")
-        axis = resolve_axis(dim, self.ndim)
+        axis = existing_axis(dim, self.shape, "topk")
         if not 0 <= whole_number(k, "topk: k") <= self.shape[axis]:
             raise ShapeError(f"topk: {k} of axis {axis} of shape {self.shape}")
         places = self.argsort(axis, descending=largest)._narrow(axis, 0, k)
@@ -66,7 +66,7 @@ class Ordering(Resampling):
         cls, n: int, device: DeviceName = None, dtype: DTypeLike = None
     ) -> Self:
         """The numbers 0 to n-1 in random order, int32."""
-        keys = cls._drawn(random_bits((n,)), device, None)
+        keys = cls._drawn(random_bits(as_new_shape((n,), "randperm")), device, None)
         order = keys.argsort()
         return order if dtype is None else order.cast(dtype)
 

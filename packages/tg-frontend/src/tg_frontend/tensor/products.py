@@ -97,6 +97,7 @@ class Products(Scanning):
 
     def linear(self, weight: Self, bias: Self | None = None, dtype: DType | None = None) -> Self:
         """`self @ weight + bias`, `weight` of shape `(in, out)`."""
+        expect_tensors("linear", weight, *(() if bias is None else (bias,)))
         if dtype is not None:
             cast_bias = None if bias is None else bias.cast(dtype)
             return self.cast(dtype).linear(weight.cast(dtype), cast_bias)

@@ -10,7 +10,9 @@ from tg_ir.dtype import dtypes
 from tg_ir.errors import ShapeError
 from tg_ir.graph import Ops, UOp, prod
 
+from tg_frontend.errors import ArgumentError
 from tg_frontend.nodes.broadcasting import filled, iota, positions, resolve_axis
+from tg_frontend.nodes.sizes import as_new_shape, at_least_one
 from tg_frontend.nodes.special_functions import floor, minimum
 from tg_frontend.tensor.networks import Networks
 from tg_frontend.tensor.reduction import reduced
@@ -48,6 +50,7 @@ class Resampling(Networks):
             raise ValueError(
                 f"interpolate: mode is linear, nearest or nearest-exact, got {mode!r}"
             )
+        size = as_new_shape((size,), "interpolate")
         if len(size) > self.ndim:
             raise ShapeError(f"interpolate: {len(size)} sizes for shape {self.shape}")
         result = self
@@ -88,6 +91,10 @@ class Resampling(Networks):
         Raises:
             ShapeError: the formula does not fit the shape.
         """
+        if not isinstance(formula, str):
+            raise ArgumentError(
+                f"rearrange: expected a formula such as 'a b -> b a', got {formula!r}"
+            )
         left, arrow, right = formula.partition("->")
         groups, wanted = _groups(left), _groups(right)
         if not arrow or len(groups) != self.ndim:
@@ -109,6 +116,7 @@ class Resampling(Networks):
         Raises:
             ShapeError: this has not one or two axes, or weights run out without replacement.
         """
+        at_least_one(num_samples, "multinomial: the number of samples")
         if self.ndim not in (1, 2):
             raise ShapeError(f"multinomial takes one or two axes, got shape {self.shape}")
         if self.ndim == 1:

@@ -192,13 +192,11 @@ def _from_name(name: str) -> DType:
     Raises:
         DTypeError: no type has this name.
     """
+    if not isinstance(name, str):
+        raise DTypeError(f"expected a dtype such as dtypes.float32, or its name, got {name!r}")
     found = _INTERNED.get((name, 1))
     if found is not None:
         return found
-    if not isinstance(name, str):
-        raise DTypeError(
-            f"expected a dtype such as dtypes.float32, or its name, got {name!r}"
-        )
     lowered = name.lower().removeprefix("dtypes.")
     found = _INTERNED.get((lowered, 1)) or _ALIASES.get(lowered)
     if found is None:
