@@ -210,8 +210,8 @@ def test_a_stored_value_of_dtype_index_is_refused():
 
 
 def test_an_op_that_no_kernel_computes_is_refused():
-    value = UOp(Ops.CUSTOM, dtypes.float32, (UOp.new_buffer("CPU", 4, dtypes.float32),))
-    with Context(SPEC=0), pytest.raises(ScheduleError, match="cannot compute CUSTOM"):
+    value = UOp(Ops.BARRIER, dtypes.float32, (UOp.new_buffer("CPU", 4, dtypes.float32),))
+    with Context(SPEC=0), pytest.raises(ScheduleError, match="cannot compute BARRIER"):
         create_schedule(UOp.sink(value))
 
 
