@@ -31,7 +31,7 @@ ViewStep = tuple[Ops, tuple[UOp, ...], Any]
 
 
 class ViewLink:
-    """What a view remembers: the tensor it looks into, by which steps, and in which state that was."""
+    """What a view remembers: the tensor it looks into, by which steps, in which state that was."""
 
     __slots__ = ("_last_steps", "_outer", "base", "writes")
 
