@@ -8,7 +8,7 @@ would leave the range where results can be compared is not applied.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,11 +26,21 @@ Draw = Callable[[st.SearchStrategy[Any]], Any]
 
 @dataclass
 class Program:
-    """The values made so far, and what was done, for the message of a failure."""
+    """The values made so far, what was done (for the message of a failure), and how to redo it."""
 
     draw: Draw
     pool: list[Pair]
     log: list[str] = field(default_factory=list)
+    steps: list[tuple[Callable[..., Any], Callable[..., Any], list[int]]] = field(
+        default_factory=list
+    )
+
+    def redone(self, which: int, inputs: Sequence[Any]) -> list[Any]:
+        """All values for other inputs; 0 is our library, 1 torch."""
+        values = list(inputs)
+        for step in self.steps:
+            values.append(step[which](*[values[k] for k in step[2]]))
+        return values
 
     def any_value(self) -> Pair:
         """An operand, more often a recent one."""
@@ -60,6 +70,7 @@ class Program:
                 return False
         places = [next(k for k, p in enumerate(self.pool) if p is pair) for pair in operands]
         self.log.append(f"v{len(self.pool)} = {name}({', '.join(f'v{k}' for k in places)})")
+        self.steps.append((ours, theirs, places))
         self.pool.append((ours(*[pair[0] for pair in operands]), reference))
         return True
 

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
-from tg_frontend import Tensor
+from tg_frontend import Tensor, TinyJit
 
 from .compare import as_float64, assert_same, check_gradients, tensor_of
 from .expressions import STEPS, Program
@@ -65,6 +65,29 @@ def test_random_expression_in_single(data: st.DataObject) -> None:
         scale = 1.0 + np.abs(expected).max(initial=0.0)
         assert mine.shape == tuple(reference.shape)
         np.testing.assert_allclose(as_float64(mine), expected, 5e-3, 5e-3 * scale)
+
+
+@settings(max_examples=20, **SETTINGS)
+@given(data=st.data())
+def test_random_expression_with_gradient_replayed_by_the_jit(data: st.DataObject) -> None:
+    program, tensors, references = build(data, torch.float64)
+
+    def step(*inputs: Tensor) -> tuple[Tensor, ...]:
+        value = program.redone(0, inputs)[-1]
+        gradients = value.sum().gradient(*inputs, materialize_grads=True)
+        return tuple(tensor.realize() for tensor in (value, *gradients))
+
+    captured = TinyJit(step)
+    for call in range(4):
+        given = [reference.detach() * (1 - 0.01 * call) for reference in references]
+        results = captured(*[tensor_of(value).realize() for value in given])
+        fresh = [value.clone().requires_grad_() for value in given]
+        expected = program.redone(1, fresh)[-1]
+        wanted = torch.autograd.grad(
+            expected.sum(), fresh, allow_unused=True, materialize_grads=True
+        ) if expected.requires_grad else [torch.zeros_like(value) for value in given]
+        for mine, reference in zip(results, (expected, *wanted), strict=True):
+            assert_same(mine, reference, f"call {call}", (1e-7, 1e-7))
 
 
 INTEGER_STEPS: dict[str, Any] = {
