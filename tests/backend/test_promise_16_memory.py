@@ -172,7 +172,7 @@ def test_memory_kept_for_reuse_can_be_given_back() -> None:
 class Training:
     """A small network and its optimiser."""
 
-    def __init__(self, make_optimizer: Callable[[list[Tensor]], object]) -> None:
+    def __init__(self, make_optimizer: Callable[[list[Tensor]], optim.Optimizer]) -> None:
         """New weights."""
         rng = np.random.default_rng(1)
         self.first = Tensor(rng.standard_normal((8, 16), np.float32), requires_grad=True)
@@ -182,11 +182,11 @@ class Training:
     def step(self, x: Tensor) -> Tensor:
         """One update; the loss."""
         with Tensor.train():
-            self.optimizer.zero_grad()  # type: ignore[attr-defined]
+            self.optimizer.zero_grad()
             hidden = (x @ self.first).relu()
             loss = ((hidden @ self.second) - Tensor.rand(4, 4)).square().mean()
             loss.backward()
-            self.optimizer.step()  # type: ignore[attr-defined]
+            self.optimizer.step()
             return loss
 
 
