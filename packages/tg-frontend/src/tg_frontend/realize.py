@@ -20,6 +20,7 @@ from tg_frontend import storage
 from tg_frontend.capture import observers
 from tg_frontend.device import Device
 from tg_frontend.errors import StaleVersionError
+from tg_frontend.interrupts import interrupts_wait
 from tg_frontend.live.history import Histories
 from tg_frontend.live.pinned_reads import find_pinned_reads
 from tg_frontend.live.registry import ValueHolder, live_holders
@@ -73,12 +74,22 @@ def _realize_pending(pending: Sequence[ValueHolder]) -> None:
     changes = _new_values(schedule, live)
     results = {place_of(new) for new in _plain_results(schedule)}
     kept = {place_of(uop) for uop in changes.used}
-    _run(schedule.linear, kept)
+    prepared = _prepare_all(schedule.linear, kept)
+    with interrupts_wait():
+        try:
+            _run_all(prepared)
+        except KeyboardInterrupt:
+            _forget_overwritten(results)  # how much was written, nobody knows
+            raise
+        _forget_overwritten(results)
+        for holder, uop in changes.moves:
+            holder.uop = uop
+
+
+def _forget_overwritten(results: Iterable[UOp]) -> None:
     for node in results:
         if storage.memory_of_id(node) is not None:
             storage.written(node)
-    for holder, uop in changes.moves:
-        holder.uop = uop
 
 
 def _check_contents_exist(order: Iterable[UOp]) -> None:
@@ -131,10 +142,14 @@ def run_linear(linear: UOp, keep: Iterable[UOp] = ()) -> None:
         keep: BUFFERs without memory yet whose contents are wanted afterwards; other new ones are
             temporary.
     """
-    _run(linear, set(keep))
+    _run_all(_prepare_all(linear, set(keep)))
 
 
-def _run(linear: UOp, kept: set[UOp]) -> None:
+def _prepare_all(linear: UOp, kept: set[UOp]) -> list[_Prepared]:
+    """Compile each part and give it its memory, before the first runs.
+
+    A part that failed later would leave what an earlier one has overwritten.
+    """
     kept_ids = {node.arg.id for node in kept}
     prepared = []
     for part in _parts_by_device(linear):
@@ -147,12 +162,14 @@ def _run(linear: UOp, kept: set[UOp]) -> None:
             else:
                 temporaries.append(node)
         prepared.append(_prepare(part, temporaries))
-    for part_of_run in prepared:
-        # only now, when each is compiled and has its memory: a part that failed would leave
-        # what an earlier one has overwritten
+    return prepared
+
+
+def _run_all(prepared: Iterable[_Prepared]) -> None:
+    for part in prepared:
         for observer in observers():
-            observer.before_run(part_of_run.program, part_of_run.inputs, part_of_run.values)
-        part_of_run.executor.run(part_of_run.inputs, part_of_run.values)
+            observer.before_run(part.program, part.inputs, part.values)
+        part.executor.run(part.inputs, part.values)
 
 
 @dataclass(frozen=True)

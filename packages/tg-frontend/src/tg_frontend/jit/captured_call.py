@@ -16,6 +16,7 @@ from tg_ir.device import Buffer, Executor
 from tg_ir.graph import BufferArg, Ops, UOp
 
 from tg_frontend import storage
+from tg_frontend.interrupts import interrupts_wait
 from tg_frontend.jit.arguments import Arguments
 from tg_frontend.jit.bindings import Effects, Made, NewTensor, SameTensor, State, Value
 from tg_frontend.jit.inputs import InputSpec, bind_mapping, private_copy, realized_input
@@ -79,10 +80,13 @@ class CapturedCall:
             like = made.like.arg
             nodes[made.slot] = storage.new_buffer(like.device, like.size, made.like.dtype)
         values |= generator_values(*skip_draws(self.draws))
-        self.executor.run(self._memory(nodes), values)
-        for slot, node in written.items():
-            nodes[slot] = _next_version(node)
-        return self._show(_Shown(nodes, bind_mapping([t.uop for t in tensors]), tensors, self))
+        with interrupts_wait():
+            self.executor.run(self._memory(nodes), values)
+            for slot, node in written.items():
+                nodes[slot] = _next_version(node)
+            mapping = bind_mapping([t.uop for t in tensors])
+            result = self._show(_Shown(nodes, mapping, tensors, self))
+        return result
 
     # ---- before the run
 
