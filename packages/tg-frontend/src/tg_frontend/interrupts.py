@@ -7,15 +7,17 @@ and a write in place be done twice.
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from types import FrameType
 from typing import Any
 
-# Below the conversions to enums, which take 20 us of each call here: as long as a short replay.
-_set_handler: Any = getattr(signal.signal, "__wrapped__", signal.signal)
-_get_handler: Any = getattr(signal.getsignal, "__wrapped__", signal.getsignal)
+# Below the conversions to enums of `signal`, which with both calls take as long as a short replay.
+_native: Any = import_module("_signal") if sys.implementation.name == "cpython" else signal
+_NUMBER = int(signal.SIGINT)
 
 
 @contextmanager
@@ -37,11 +39,11 @@ def interrupts_wait() -> Iterator[None]:
             raise KeyboardInterrupt
         pressed.append(number)
 
-    _set_handler(signal.SIGINT, note)
+    _native.signal(_NUMBER, note)
     try:
         yield
     finally:
-        _set_handler(signal.SIGINT, signal.default_int_handler)
+        _native.signal(_NUMBER, signal.default_int_handler)
     if pressed:
         raise KeyboardInterrupt
 
@@ -50,4 +52,4 @@ def _is_ours_to_hold() -> bool:
     """Whether Ctrl-C would raise in this thread, by Python's own handler."""
     if threading.current_thread() is not threading.main_thread():
         return False
-    return bool(_get_handler(signal.SIGINT) is signal.default_int_handler)
+    return bool(_native.getsignal(_NUMBER) is signal.default_int_handler)
