@@ -6,8 +6,8 @@ from math import prod
 
 from tg_ir.dtype import DType
 
-from tg_frontend import realize as realization
 from tg_frontend.capture import observers
+from tg_frontend.realize import is_whole_storage, memory_of
 from tg_frontend.tensor import Tensor
 
 
@@ -16,8 +16,8 @@ def contents_of(tensor: Tensor) -> memoryview:
     for observer in observers():
         observer.before_read("saving a tensor")
     tensor.realize()
-    whole = realization.is_whole_storage(tensor.uop)
-    memory = realization.memory_of(tensor if whole else tensor.contiguous())
+    whole = is_whole_storage(tensor.uop)
+    memory = memory_of(tensor if whole else tensor.contiguous())
     return memoryview(b"") if memory is None else memory.copyout(bytearray(memory.nbytes))
 
 
