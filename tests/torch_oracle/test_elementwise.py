@@ -38,6 +38,7 @@ ONE_VALUE: dict[str, tuple[Any, Any, tuple[float, float]]] = {
     "exp2": (None, None, ANY),
     "floor": (None, None, ANY),
     "gelu": (None, lambda x: F.gelu(x, approximate="tanh"), ANY),
+    "gelu_exact": (lambda x: x.gelu(approximate="none"), F.gelu, ANY),
     "hardsigmoid": (None, F.hardsigmoid, (-5, 5)),
     "hardswish": (None, F.hardswish, (-5, 5)),
     "hardtanh": (None, F.hardtanh, ANY),
@@ -156,6 +157,7 @@ NOT_AT_SPECIAL = {
     "sign": "NaN stays NaN, as in numpy; torch gives 0",
     "quick_gelu": "no function of torch",
     "gelu": "torch gives NaN at infinity",
+    "gelu_exact": "torch gives NaN at infinity",
     "number_modulo": "torch gives NaN where the divisor underflows",
 }
 
@@ -185,6 +187,7 @@ TWO_VALUES: dict[str, tuple[Any, Any, tuple[float, float]]] = {
     "isclose": (None, None, ANY),
     "mod": (None, lambda x, y: x.remainder(y), POSITIVE),
     "cmod": (None, lambda x, y: x.fmod(y), POSITIVE),
+    "fmod": (None, None, POSITIVE),
     "floordiv": (None, lambda x, y: x.floor_divide(y), POSITIVE),
     "cdiv": (None, lambda x, y: x.div(y, rounding_mode="trunc"), POSITIVE),
     "div_floor": (

@@ -144,6 +144,25 @@ def test_embedding(rng: np.random.Generator) -> None:
     assert_same(given, theirs.weight.grad)
 
 
+@pytest.mark.parametrize("bias", [True, False])
+def test_three_steps_of_a_long_short_term_memory(bias: bool, rng: np.random.Generator) -> None:
+    theirs, ours = torch.nn.LSTMCell(5, 4, bias=bias), nn.LSTMCell(5, 4, bias=bias)
+    copy_to_ours(theirs, ours)
+    state, reference = None, None
+    for _ in range(3):
+        x = rng.uniform(-1, 1, (3, 5)).astype(np.float32)
+        state = ours(Tensor(x), state)
+        reference = theirs(torch.from_numpy(x), reference)
+    for mine, expected in zip(state, reference, strict=True):
+        assert_same(mine, expected, "state", LOOSE)
+    reference[0].sum().backward()
+    parameters = nn.state.get_state_dict(ours)
+    named = dict(theirs.named_parameters())
+    gradients = state[0].sum().gradient(*[parameters[name] for name in named])
+    for name, gradient in zip(named, gradients, strict=True):
+        assert_same(gradient, named[name].grad, name, LOOSE)
+
+
 def test_layer_norm_over_channels_of_images(rng: np.random.Generator) -> None:
     x = rng.uniform(-2, 2, (2, 4, 3, 5)).astype(np.float32)
     expected = torch.nn.functional.layer_norm(torch.from_numpy(x).permute(0, 2, 3, 1), (4,))

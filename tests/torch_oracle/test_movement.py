@@ -131,8 +131,11 @@ def test_shrink(rng: np.random.Generator) -> None:
           rng.uniform(-2, 2, SHAPE))
 
 
-def test_diagonal_of_the_last_two_axes(rng: np.random.Generator) -> None:
-    check(lambda x: x.diagonal(), lambda x: x.diagonal(dim1=-2, dim2=-1), rng.uniform(-2, 2, SHAPE))
+def test_diagonal(rng: np.random.Generator) -> None:
+    for options in ({}, {"dim1": -2, "dim2": -1}, {"offset": 1}, {"offset": 9},
+                    {"offset": -1, "dim1": 2, "dim2": 0}):
+        check(lambda x, o=options: x.diagonal(**o), lambda x, o=options: x.diagonal(**o),
+              rng.uniform(-2, 2, SHAPE))
 
 
 @pytest.mark.parametrize("dtype", ["float32", "int32", "int64", "bool"])
@@ -171,6 +174,18 @@ def check_equal(ours: Tensor, theirs: torch.Tensor) -> None:
     np.testing.assert_allclose(
         np.asarray(ours.numpy()).astype(np.float64), theirs.double().numpy(), 1e-6, 1e-7
     )
+
+
+def test_pad_to_and_shrink_to(rng: np.random.Generator) -> None:
+    x = rng.uniform(-2, 2, (2, 3))
+    check(lambda t: t.pad_to(4, 3), lambda t: F.pad(t, (0, 0, 0, 2)), x)
+    check(lambda t: t.pad_to((None, 5), value=7.0), lambda t: F.pad(t, (0, 2), value=7.0), x)
+    check(lambda t: t.shrink_to(1, None), lambda t: t[:1], x)
+    for wrong in ((1, 3), (2,)):
+        with pytest.raises(ValueError, match="pad_to"):
+            Tensor(x).pad_to(wrong)
+    with pytest.raises(ValueError, match="shrink"):
+        Tensor(x).shrink_to(3, 3)
 
 
 RESIZES = [((7,), (5,)), ((4, 6), (8, 9)), ((5, 5), (2, 3)), ((3, 4, 2), (4, 3, 5))]

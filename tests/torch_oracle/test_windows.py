@@ -115,6 +115,28 @@ def test_max_pool(name: str, rng: np.random.Generator) -> None:
     check(lambda t: t.max_pool2d(kernel, **options), lambda t: theirs(t, kernel, **options), x)
 
 
+@pytest.mark.parametrize("name", [name for name in POOLS if "ceil" not in name])
+def test_places_of_a_max_pool_and_back(name: str, rng: np.random.Generator) -> None:
+    extents, kernel, options = POOLS[name]
+    pool = MAX_POOLS[len(kernel)]
+    unpool = {1: F.max_unpool1d, 2: F.max_unpool2d, 3: F.max_unpool3d}[len(kernel)]
+    x = rng.permutation(6 * int(np.prod(extents))).reshape(2, 3, *extents) * 0.25
+    check(lambda t: t.max_pool2d(kernel, return_indices=True, **options),
+          lambda t: pool(t, kernel, return_indices=True, **options), x, same_dtype=False)
+    if "stride" in options:  # an element that two windows chose comes back twice
+        return
+
+    def ours(t: Tensor) -> Tensor:
+        values, places = t.max_pool2d(kernel, return_indices=True)
+        return (values * 2).max_unpool2d(places, kernel, output_size=extents)
+
+    def theirs(t: torch.Tensor) -> torch.Tensor:
+        values, places = pool(t, kernel, return_indices=True)
+        return unpool(values * 2, places, kernel, output_size=extents)
+
+    check(ours, theirs, x)
+
+
 def test_max_pool_with_dilation(rng: np.random.Generator) -> None:
     x = rng.permutation(2 * 8 * 9).reshape(1, 2, 8, 9) * 0.5
     for dilation in (2, (1, 3)):

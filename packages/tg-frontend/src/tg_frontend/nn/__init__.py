@@ -14,6 +14,7 @@ from tg_frontend.nn.normalization import (
     LayerNorm2d,
     RMSNorm,
 )
+from tg_frontend.nn.recurrent import LSTMCell
 
 __all__ = [
     "BatchNorm",
@@ -26,6 +27,7 @@ __all__ = [
     "Embedding",
     "GroupNorm",
     "InstanceNorm",
+    "LSTMCell",
     "LayerError",
     "LayerNorm",
     "LayerNorm2d",

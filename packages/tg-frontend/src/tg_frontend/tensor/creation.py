@@ -15,7 +15,7 @@ from tg_ir.graph import Ops, UOp, prod
 
 from tg_frontend.device import Device
 from tg_frontend.errors import ArgumentError
-from tg_frontend.nodes.broadcasting import filled, iota, positions
+from tg_frontend.nodes.broadcasting import filled, iota, positions, resolve_axis
 from tg_frontend.nodes.sizes import as_new_shape, whole_number
 from tg_frontend.storage import new_buffer
 from tg_frontend.tensor.conversion import Conversion
@@ -257,16 +257,32 @@ class Creation(Conversion):
         on_diagonal = positions(shape, 0, dtypes.int32).eq(positions(shape, 1, dtypes.int32))
         return self._from_uop(on_diagonal).where(self.unsqueeze(1), 0)
 
-    def diagonal(self) -> Self:
-        """The diagonal of the last two axes.
+    def diagonal(self, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Self:
+        """A diagonal of two axes, as a new last axis.
+
+        Args:
+            offset: how far right of (or, negative, below) the main one.
+            dim1: the axis of rows.
+            dim2: the axis of columns.
 
         Raises:
-            ShapeError: there are less than two.
+            ShapeError: there are less than two axes, or both are the same.
         """
         if self.ndim < 2:
             raise ShapeError(f"diagonal: expected two axes or more, got shape {self.shape}")
-        rows, columns = self.shape[-2:]
-        line = iota(min(rows, columns), dtypes.int32)
+        first, second = resolve_axis(dim1, self.ndim), resolve_axis(dim2, self.ndim)
+        if first == second:
+            raise ShapeError(f"diagonal: axes {dim1} and {dim2} of shape {self.shape} are one")
+        rows, columns = self.shape[first], self.shape[second]
+        row, column = max(0, -offset), max(0, offset)
+        count = max(0, min(rows - row, columns - column))
+        rest = [axis for axis in range(self.ndim) if axis not in (first, second)]
+        if count == 0:
+            return self._from_uop(
+                filled(self.dtype, 0, (*(self.shape[axis] for axis in rest), 0))
+            )
+        line = iota(count, dtypes.int32)
+        source = self.uop.permute([*rest, first, second])
         axes = (self.ndim - 2, self.ndim - 1)
-        picked = UOp(Ops.GATHER, self.dtype, (self.uop, line, line), axes)
+        picked = UOp(Ops.GATHER, self.dtype, (source, line + row, line + column), axes)
         return self._from_uop(picked.permute([*range(1, picked.ndim), 0]))

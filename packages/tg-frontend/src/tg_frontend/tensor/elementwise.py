@@ -107,6 +107,10 @@ class Elementwise(TensorCore):
             return self._from_uop(special.float_remainder(left, right))
         return self._from_uop(left.alu(Ops.CMOD, right))
 
+    def fmod(self, x: Operand) -> Self:
+        """Alias of `cmod`."""
+        return self.cmod(x)
+
     def floordiv(self, x: Operand, reverse: bool = False) -> Self:
         """The quotient rounded down, as in Python; of integers by zero it is 0."""
         left, right = self._integer_operands(x, reverse)

@@ -189,9 +189,17 @@ class Functions(Elementwise):
         """Scaled `elu`."""
         return self.elu(alpha).mul(gamma)
 
-    def gelu(self) -> Self:
-        """X times the normal distribution function, by the tanh approximation."""
+    def gelu(self, approximate: str = "tanh") -> Self:
+        """X times the normal distribution function, by its tanh approximation or ("none") exactly.
+
+        Raises:
+            ValueError: another approximation.
+        """
+        if approximate not in ("tanh", "none"):
+            raise ValueError(f"gelu: approximate is 'tanh' or 'none', got {approximate!r}")
         x = self._floating()
+        if approximate == "none":
+            return x.mul(0.5).mul(x.mul(math.sqrt(0.5)).erf().add(1))
         inner = x.mul(x).mul(x).mul(0.044715).add(x).mul(math.sqrt(2 / math.pi))
         return x.mul(0.5).mul(inner.tanh().add(1))
 

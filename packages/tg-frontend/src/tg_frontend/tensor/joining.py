@@ -87,6 +87,26 @@ class Joining(Movement):
                 uop = _padded_from_inside(uop, axis, before, after, mode)
         return self._from_uop(uop)
 
+    def pad_to(self, *shape: Any, value: bool | int | float = 0) -> Self:
+        """Elements added at the end of each axis up to the shape given; None keeps an axis.
+
+        Raises:
+            ShapeError: not one extent an axis, or a smaller one.
+        """
+        given = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
+        wanted = [
+            old if new is None else new for old, new in zip(self.shape, given, strict=False)
+        ]
+        fits = len(given) == self.ndim and all(
+            isinstance(old, UOp) or isinstance(new, UOp) or old <= new
+            for old, new in zip(self.shape, wanted, strict=True)
+        )
+        if not fits:
+            raise ShapeError(f"pad_to: {tuple(given)} is no larger shape than {self.shape}")
+        return self.pad(
+            [(0, new - old) for old, new in zip(self.shape, wanted, strict=True)], value=value
+        )
+
     def roll(self, shifts: int | Sequence[int], dims: int | Sequence[int] | None = None) -> Self:
         """The elements moved along the axes; what leaves at the end comes in at the front."""
         if dims is None:

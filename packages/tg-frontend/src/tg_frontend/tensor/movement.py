@@ -130,6 +130,15 @@ class Movement(InverseFunctions):
                 raise ShapeError(f"shrink: bounds {(begin, end)} outside an axis of {extent}")
         return self._moved(self.uop.shrink(bounds))
 
+    def shrink_to(self, *shape: Any) -> Self:
+        """The first elements of each axis, as many as the shape says; None keeps an axis.
+
+        Raises:
+            ShapeError: not one extent an axis, or a larger one.
+        """
+        given = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
+        return self.shrink([None if extent is None else (0, extent) for extent in given])
+
     # ---- made of them
 
     @property

@@ -16,6 +16,7 @@ from tg_frontend.nodes.sizes import as_new_shape, at_least_one
 from tg_frontend.nodes.special_functions import floor, minimum
 from tg_frontend.tensor.networks import Networks
 from tg_frontend.tensor.reduction import reduced
+from tg_frontend.tensor.windows import Sizes, padding_pairs, per_axis
 
 _OPS = {"prod": Ops.MUL, "amax": Ops.MAX, "amin": Ops.MAX}
 
@@ -84,6 +85,45 @@ class Resampling(Networks):
         order = list(range(1, self.ndim))
         order.insert(axis, 0)
         return self._from_uop(picked.permute(order))
+
+    def max_unpool2d(
+        self,
+        indices: Self,
+        kernel_size: Sizes = (2, 2),
+        stride: Sizes | None = None,
+        dilation: Sizes = 1,
+        padding: Sizes = 0,
+        output_size: Sequence[int] | None = None,
+    ) -> Self:
+        """The elements put back where `max_pool2d` found them, zeros elsewhere.
+
+        Args:
+            indices: what `max_pool2d(..., return_indices=True)` gave, of this shape.
+            kernel_size: as in the pool.
+            stride: as in the pool.
+            dilation: as in the pool.
+            padding: as in the pool.
+            output_size: extents of the pooled axes; None takes the least that give this shape.
+
+        Raises:
+            ShapeError: the shapes differ.
+        """
+        if indices.shape != self.shape:
+            raise ShapeError(f"max_unpool2d: indices {indices.shape} for values {self.shape}")
+        count = len(kernel_size) if isinstance(kernel_size, (tuple, list)) else 2
+        kernel = per_axis(kernel_size, count, "kernel_size")
+        strides = kernel if stride is None else per_axis(stride, count, "stride")
+        dilations = per_axis(dilation, count, "dilation")
+        extents = [] if output_size is None else list(output_size)[-count:]
+        if output_size is None:
+            for axis, (before, after) in enumerate(padding_pairs(padding, count)):
+                reach = dilations[axis] * (kernel[axis] - 1) + 1
+                between = (self.shape[axis - count] - 1) * strides[axis]
+                extents.append(between + reach - before - after)
+        lead = self.shape[:-count]
+        empty = self._from_uop(filled(self.dtype, 0, (*lead, prod(extents))))
+        source, places = self.flatten(-count), indices.flatten(-count)
+        return empty.scatter(-1, places, source).reshape((*lead, *extents))
 
     def rearrange(self, formula: str, **sizes: int) -> Self:
         """Axes named, split, joined and reordered, as `"b (h w) c -> b c h w"` with `h=4`.

@@ -7,16 +7,16 @@ gradient are affine in the loop counters: the gradient of SKEW is UNSKEW, its tr
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any, Literal, Self, overload
 
 from tg_ir.dtype import DType, dtypes, to_dtype
 from tg_ir.errors import ShapeError
-from tg_ir.graph import Ops, SkewArg, UOp
+from tg_ir.graph import Ops, SkewArg, UOp, prod
 
 from tg_frontend.nodes.sizes import at_least_one, whole_number
 from tg_frontend.tensor.core import expect_tensors
 from tg_frontend.tensor.movement import windows_over
-from tg_frontend.tensor.products import Products, sum_of_products, widened_operands
+from tg_frontend.tensor.products import Products, positions_of, sum_of_products, widened_operands
 from tg_frontend.tensor.reduction import reduced
 
 Sizes = int | Sequence[int]
@@ -232,6 +232,7 @@ class Windows(Products):
         x = x.reshape((*x.shape, *(1 for _ in kernel)))
         return windows_over(x, lead, lead + count, kernel, strides, dilations), count
 
+    @overload
     def max_pool2d(
         self,
         kernel_size: Sizes = (2, 2),
@@ -239,14 +240,55 @@ class Windows(Products):
         dilation: Sizes = 1,
         padding: Sizes = 0,
         ceil_mode: bool = False,
-    ) -> Self:
-        """The largest element of each window over the last axes; equal ones share the gradient."""
+        return_indices: Literal[False] = False,
+    ) -> Self: ...
+
+    @overload
+    def max_pool2d(
+        self,
+        kernel_size: Sizes = (2, 2),
+        stride: Sizes | None = None,
+        dilation: Sizes = 1,
+        padding: Sizes = 0,
+        ceil_mode: bool = False,
+        *,
+        return_indices: Literal[True],
+    ) -> tuple[Self, Self]: ...
+
+    def max_pool2d(
+        self,
+        kernel_size: Sizes = (2, 2),
+        stride: Sizes | None = None,
+        dilation: Sizes = 1,
+        padding: Sizes = 0,
+        ceil_mode: bool = False,
+        return_indices: bool = False,
+    ) -> Self | tuple[Self, Self]:
+        """The largest element of each window over the last axes; equal ones share the gradient.
+
+        With `return_indices` also its place in the pooled axes, counted as if they were one, int32.
+        """
         x, count = self._pooled_windows(
             kernel_size, stride, dilation, padding, ceil_mode, dtypes.min(self.dtype)
         )
         op = Ops.OR if self.dtype is dtypes.bool else Ops.MAX
         total = reduced(x, op, tuple(range(x.ndim - count, x.ndim)))
-        return self._from_uop(total.reshape(total.shape[:-count]))
+        largest = self._from_uop(total.reshape(total.shape[:-count]))
+        if not return_indices:
+            return largest
+        steps = kernel_size if stride is None else stride
+        strides = per_axis(steps, count, "stride")
+        dilations = per_axis(dilation, count, "dilation")
+        first = [before for before, _ in padding_pairs(padding, count)]
+        in_window = self._from_uop(x).flatten(-count).argmax(-1).uop
+        kernel, extents = x.shape[-count:], self.shape[-count:]
+        place = in_window.const_like(0)
+        for axis in range(count):
+            inner = in_window // prod(kernel[axis + 1 :]) % kernel[axis]
+            window = positions_of(in_window.shape, in_window.ndim - count + axis)
+            along = window * strides[axis] + inner * dilations[axis] - first[axis]
+            place = place * extents[axis] + along
+        return largest, self._from_uop(place)
 
     def avg_pool2d(
         self,
