@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 from tg_codegen.errors import OptError
+from tg_codegen.kernel.pipeline import KERNEL_PASSES, LoweringContext
 from tg_codegen.optimize import Opt, OptOps, apply_opts
 from tg_ir.dtype import DType, dtypes
 from tg_ir.graph import UOp, toposort
@@ -17,7 +18,7 @@ from tg_ir.graph.symbolic import simplify
 from tg_ir.graph.uop import as_index
 
 from .kernels import param
-from .stages import Array
+from .stages import Array, capabilities
 
 GLOBAL, LOOP, REDUCE, LOCAL = AxisType.GLOBAL, AxisType.LOOP, AxisType.REDUCE, AxisType.LOCAL
 I32, F32 = dtypes.int32, dtypes.float32
@@ -201,9 +202,20 @@ def random_kernel(draw: Draw) -> tuple[UOp, list[Array]]:
     return sink, kernel.arrays
 
 
+def before_moves(sink: UOp) -> UOp:
+    """`sink` after the passes that run before moves are made."""
+    context = LoweringContext(capabilities(), ())
+    for step in KERNEL_PASSES:
+        if step.name == "optimise":
+            return sink
+        sink = step.run(sink, context)
+    raise AssertionError("no pass is called 'optimise'")
+
+
 def random_opts(draw: Draw, sink: UOp) -> list[Opt]:
     """Moves that the kernel allows."""
     opts: list[Opt] = []
+    sink = before_moves(sink)
     for _ in range(draw(st.integers(0, _MOST_SPLITS))):
         shaped = apply_opts(sink, opts)
         axes = sorted(n.arg.axis for n in toposort((shaped,)) if n.op is Ops.RANGE)

@@ -103,18 +103,16 @@ def _with_fresh_ranges(closer: UOp, state: _State) -> UOp:
     inner = {
         r for n in body if n.op in _CLOSERS and n.ranges & old for r in closed_ranges(n)
     }
-    fresh = {
-        r: UOp(Ops.RANGE, r.dtype, r.src, RangeArg((next(state.fresh_axes),), r.arg.kind))
-        for r in [n for n in body if n.op is Ops.RANGE]
-        if r in old or r in inner
-    }
+    renamed = {n for n in body if n.op is Ops.RANGE and (n in old or n in inner)}
     new: dict[UOp, UOp] = {}
     for node in body:
-        if node in fresh:
-            new[node] = fresh[node]
-            _note_needs(fresh[node], state)
-            continue
         src = tuple([new.get(s, s) for s in node.src])
+        if node in renamed:
+            # its extent may depend on another of these loops
+            arg = RangeArg((next(state.fresh_axes),), node.arg.kind)
+            new[node] = UOp(Ops.RANGE, node.dtype, src, arg)
+            _note_needs(new[node], state)
+            continue
         copy = node if src == node.src else UOp(node.op, node.dtype, src, node.arg)
         if copy is not node:
             if copy.op in _CLOSERS and closed_ranges(copy):

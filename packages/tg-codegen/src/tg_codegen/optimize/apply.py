@@ -104,7 +104,11 @@ def _check_no_loop_depends_on(sink: UOp, axis: UOp) -> None:
 
 def _check_one_vector_axis(sink: UOp, axis: UOp) -> None:
     for node in toposort((sink,)):
-        if axis in node.ranges and any(r.arg.kind is AxisType.VECTOR for r in node.ranges):
+        loops = node.ranges
+        if node.op in {Ops.REDUCE, Ops.END}:
+            # lanes of what it closes and of all that stands in it meet there
+            loops = loops.union(closed_ranges(node))
+        if axis in loops and any(r.arg.kind is AxisType.VECTOR for r in loops):
             raise OptError(f"{node!r} would depend on two vector axes")
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from tg_ir.graph.ops import AxisType, Ops
 from tg_ir.graph.symbolic import simplify
 from tg_ir.graph.uop import UOp, as_index, toposort
+
+from tg_codegen.loops import stored_by
 
 _CLOSERS = frozenset({Ops.REDUCE, Ops.END})
 
@@ -88,8 +91,10 @@ def _rebuild(sink: UOp, split: _Split) -> UOp:
     # beyond the end of a reduction nothing may be read again: its loads are masked instead
     stand_in = split.value if reduced else split.safe
     clamped = stand_in is not split.value
+    order = toposort((sink,))
+    fixed = _stores_at_fixed_places(order, split.axis) if split.mask is not None else set()
     new: dict[UOp, UOp] = {split.axis: stand_in}
-    for node in toposort((sink,)):
+    for node in order:
         if node in new:
             continue
         src = tuple([new[s] for s in node.src])
@@ -97,12 +102,21 @@ def _rebuild(sink: UOp, split: _Split) -> UOp:
             new[node] = _closer(node, src, split)
         elif node.op is Ops.INDEX and split.axis in node.ranges:
             new[node] = _access(src, node, None if clamped else split.mask)
+        elif node in fixed:
+            target = _access(src[0].src, node.src[0], split.mask)
+            new[node] = UOp(node.op, node.dtype, (target, *src[1:]), node.arg)
         elif node.op is Ops.STORE and clamped and split.axis in node.ranges:
             target = _exact(node.src[0], new, split)
             new[node] = UOp(node.op, node.dtype, (target, *src[1:]), node.arg)
         else:
             new[node] = node if src == node.src else UOp(node.op, node.dtype, src, node.arg)
     return new[sink]
+
+
+def _stores_at_fixed_places(order: Iterable[UOp], axis: UOp) -> set[UOp]:
+    """STOREs that the loop of `axis` repeats at a place that does not depend on it."""
+    ends = [node for node in order if node.op is Ops.END and axis in node.src[1:]]
+    return {s for end in ends for s in stored_by(end) if axis not in s.src[0].ranges}
 
 
 def _exact(index: UOp, new: dict[UOp, UOp], split: _Split) -> UOp:
