@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
 import random
-import signal
+import shlex
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import FrameType
 
 import fashion_mnist_data as fashion_mnist
+from stop_request import INTERRUPTED, StopRequest  # before what takes long to import
 from tg_frontend import Context, GlobalCounters, Tensor, TinyJit, dtypes, nn
 from tg_frontend.nn.optim import Adam
 from tg_frontend.nn.state import (
@@ -38,8 +37,8 @@ WARM_UP = 0.2  # part of the training in which the learning rate rises
 EVALUATION_BATCH = 500
 PIXEL_MEAN = 0.286  # of the training images, pixels from 0 to 1
 PIXEL_DEVIATION = 0.353
-INTERRUPTED = 130  # exit status of a program that Ctrl-C ended
 MIB = 1 << 20
+DEFAULT_CHECKPOINT = "fashion_mnist_checkpoint.safetensors"
 
 
 class ConvNet:
@@ -95,28 +94,6 @@ class Measurements:
         )
         width = max(len(name) for name, _ in rows)
         return "\n".join(f"{name:<{width}}  {value}" for name, value in rows)
-
-
-class StopRequest:
-    """Whether Ctrl-C was pressed; a second time stops at once."""
-
-    def __init__(self) -> None:
-        """Not yet."""
-        self.made = False
-
-    @contextmanager
-    def watched(self) -> Iterator[None]:
-        """Take Ctrl-C as a request for a while."""
-        before = signal.signal(signal.SIGINT, self._note)
-        try:
-            yield
-        finally:
-            signal.signal(signal.SIGINT, before)
-
-    def _note(self, number: int, frame: FrameType | None) -> None:
-        if self.made:
-            raise KeyboardInterrupt
-        self.made = True
 
 
 class Training:
@@ -276,6 +253,7 @@ def main() -> int:
     """Read the options, train, report; the exit status."""
     options = _parse_options()
     try:
+        _check_writable(options.checkpoint)
         data = fashion_mnist.load(options.data)
         if not 1 <= options.batch_size <= len(data.train):
             raise ValueError(f"--batch-size is 1 to {len(data.train)}, got {options.batch_size}")
@@ -284,6 +262,9 @@ def main() -> int:
     except (TgError, ValueError, OSError) as error:
         print(f"train_fashion_mnist: {error}", file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        print("stopped at once; no checkpoint was written", file=sys.stderr)
+        return INTERRUPTED
 
 
 def _run(data: fashion_mnist.Dataset, options: argparse.Namespace) -> int:
@@ -298,11 +279,10 @@ def _run(data: fashion_mnist.Dataset, options: argparse.Namespace) -> int:
         if accuracy is None or options.checkpoint_given:
             training.save(options.checkpoint)
     if accuracy is None:
-        command = " ".join(a for a in sys.argv if not a.startswith("--resume"))
         print(
             f"stopped after {training.steps_done} of {training.total_steps} steps; "
             f"checkpoint: {options.checkpoint.resolve()}\n"
-            f"resume: python {command} --resume={options.checkpoint}"
+            f"resume: {_resume_command(options.checkpoint)}"
         )
         return INTERRUPTED
     print(training.measurements.table())
@@ -310,21 +290,55 @@ def _run(data: fashion_mnist.Dataset, options: argparse.Namespace) -> int:
     return 0
 
 
+def _check_writable(path: Path) -> None:
+    """Check before the training that the checkpoint can be written after it.
+
+    Raises:
+        ValueError: its folder does not exist or takes no files.
+    """
+    folder = path.resolve().parent
+    if not folder.is_dir():
+        raise ValueError(f"--checkpoint: folder {folder} does not exist; make it first")
+    if path.is_dir() or not os.access(folder, os.W_OK):
+        raise ValueError(f"--checkpoint: cannot write {path.resolve()}; name another file")
+
+
+def _resume_command(checkpoint: Path) -> str:
+    """This command again, by the same Python, from the checkpoint."""
+    kept = []
+    skipped = False  # the value of --resume stands behind it, or after "="
+    for argument in sys.argv:
+        if not skipped and argument.partition("=")[0] != "--resume":
+            kept.append(argument)
+        skipped = argument == "--resume"
+    return shlex.join([sys.executable, *kept, f"--resume={checkpoint}"])
+
+
 def _parse_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--dev", help="device, as in the setting DEV (default: the first found)")
     parser.add_argument("--epochs", type=int, default=5, help="passes over the images (default 5)")
     parser.add_argument("--batch-size", type=int, default=100, help="images a step (default 100)")
-    parser.add_argument("--seed", type=int, default=0, help="of initial weights and order")
-    parser.add_argument("--data", type=Path, help="folder with the four files of Fashion-MNIST")
-    parser.add_argument("--checkpoint", type=Path, help="where to save, also at the end")
+    parser.add_argument("--seed", type=int, default=0, help="of weights and order (default 0)")
+    parser.add_argument(
+        "--data",
+        type=Path,
+        help="folder with the four files of Fashion-MNIST (default: "
+        f"{fashion_mnist.FULL_SET} where it is complete, else the images beside this program)",
+    )
+    parser.add_argument(
+        "--checkpoint",
+        type=Path,
+        help="where to save, also at the end; without it, "
+        f"only Ctrl-C saves, to {DEFAULT_CHECKPOINT}",
+    )
     parser.add_argument("--resume", type=Path, help="checkpoint to continue from")
     options = parser.parse_args()
     if options.epochs < 1:
         parser.error(f"--epochs is 1 or more, got {options.epochs}")
     options.checkpoint_given = options.checkpoint is not None
     if options.checkpoint is None:
-        options.checkpoint = Path("fashion_mnist_checkpoint.safetensors")
+        options.checkpoint = Path(DEFAULT_CHECKPOINT)
     return options
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import re
+import shlex
 import signal
 import struct
 import subprocess
@@ -94,11 +95,41 @@ def test_interrupted_training_leaves_a_checkpoint_and_resumes(
     assert "network.conv1.weight" in safe_load(checkpoint)
     stopped = re.search(r"stopped after (\d+) of 480 steps", output)
     assert stopped is not None
+    assert "stopping after this step; Ctrl-C again to stop at once" in errors
+    resume = re.search(r"^resume: (.+)$", output, re.MULTILINE)
+    assert resume is not None
+    command = shlex.split(resume[1])
+    assert command[0] == sys.executable
+    assert command[-1] == "--resume=fashion_mnist_checkpoint.safetensors"
     more = (f"--resume={checkpoint}", "--checkpoint=end.safetensors")
     resumed = run_example("train_fashion_mnist.py", *options, *more, folder=tmp_path)
     assert resumed.returncode == 0, resumed.stderr
     assert f"resumed after {stopped[1]} of 480 steps" in resumed.stdout
     assert (tmp_path / "end.safetensors").exists()
+
+
+def test_the_second_interrupt_stops_at_once() -> None:
+    source = (
+        "import sys, signal\n"
+        "sys.path.insert(0, sys.argv[1])\n"
+        "import stop_request\n"
+        "stop = stop_request.StopRequest()\n"
+        "with stop.watched():\n"
+        "    signal.raise_signal(signal.SIGINT)\n"
+        "    assert stop.made\n"
+        "    try:\n"
+        "        signal.raise_signal(signal.SIGINT)\n"
+        "    except KeyboardInterrupt:\n"
+        "        print('at once', flush=True)\n"
+        "signal.raise_signal(signal.SIGINT)\n"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", source, str(EXAMPLES)], capture_output=True, text=True, check=False
+    )
+    assert result.returncode == -signal.SIGINT
+    assert result.stdout == "at once\n"
+    assert "stopping after this step" in result.stderr
+    assert "Traceback" not in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -108,8 +139,10 @@ def test_interrupted_training_leaves_a_checkpoint_and_resumes(
         (("--dev", "TOASTER"), "no runtime offers device 'TOASTER'; installed: CPU"),
         (("--batch-size", "0"), "--batch-size is 1 to"),
         (("--resume", "nothing.safetensors"), "nothing.safetensors"),
+        (("--checkpoint", "/nowhere/x.safetensors"), "folder /nowhere does not exist; make it"),
+        (("--checkpoint", "/"), "cannot write /; name another file"),
     ],
-    ids=["data", "device", "batch size", "resume"],
+    ids=["data", "device", "batch size", "resume", "checkpoint folder", "checkpoint"],
 )
 def test_bad_options_are_one_line(options: tuple[str, str], message: str) -> None:
     result = run_example("train_fashion_mnist.py", *options)
