@@ -305,3 +305,9 @@ def test_a_simplified_expression_costs_nothing_again():
     for _ in range(1000):
         simplify(X // 6)
     assert (time.perf_counter() - begin) / 1000 < 50e-6
+
+
+def test_a_squared_counter_is_not_bounded_by_its_last_value():
+    square = raw(Ops.MUL, J, J)
+    assert simplify(square < 4).op is not Ops.CONST
+    assert simplify(square < 10).arg is True

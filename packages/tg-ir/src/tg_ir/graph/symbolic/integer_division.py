@@ -213,7 +213,9 @@ def upper_terms(terms: Terms, offset: int) -> tuple[Terms, int]:
     for term, factor in terms.items():
         factors = factors_of(term)
         counter = next((part for part in factors if part.op is Ops.RANGE), None)
-        others = [part for part in factors if part is not counter]
+        others = list(factors)
+        if counter is not None:
+            others.remove(counter)  # one of them: a counter may stand squared
         if counter is None or factor < 0 or any(part.vmin < 0 for part in others):
             result[term] = result.get(term, 0) + factor
             continue
