@@ -58,7 +58,7 @@ SETTINGS = [
         "renderer",
         lambda: computed("CPU:FOO"),
         ValueError,
-        "CPU takes no code of renderer 'FOO'; it takes: LLVM, CLANG (default LLVM)",
+        "no installed package offers renderer 'FOO'; CPU takes: LLVM (default LLVM)",
         "    CPU:FOO\n        ^^^",
     ),
     case("renderer_of_another", lambda: computed("PYTHON:LLVM"), ValueError, "takes: SERIAL"),
@@ -141,4 +141,4 @@ def test_devices_says_what_is_wrong_with_the_renderer(capsys: pytest.CaptureFixt
     with Context(DEV="CPU:FOO"):
         assert main(["devices"]) == 1
     output = capsys.readouterr().out
-    assert "CPU takes no code of renderer 'FOO'; it takes: LLVM, CLANG" in output
+    assert "no installed package offers renderer 'FOO'; CPU takes: LLVM" in output

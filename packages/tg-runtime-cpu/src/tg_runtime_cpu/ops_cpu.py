@@ -5,7 +5,7 @@ from __future__ import annotations
 from tg_ir.device import Compiled, DeviceCapabilities
 
 from tg_runtime_cpu.cpu_graph import CPUGraph
-from tg_runtime_cpu.cpu_program import CPUProgram
+from tg_runtime_cpu.cpu_program import CODE_FORMAT, CPUProgram
 from tg_runtime_cpu.host_allocator import ALIGNMENT, HostAllocator, HostMemory
 
 
@@ -27,6 +27,7 @@ class CPUDevice(Compiled[HostMemory]):
             runtime=CPUProgram,
             graph=CPUGraph,
             capabilities=DeviceCapabilities(host_memory=True, max_alignment=ALIGNMENT),
+            code_formats=(CODE_FORMAT,),
         )
 
     def finalize(self) -> None:

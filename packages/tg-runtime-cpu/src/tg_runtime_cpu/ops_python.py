@@ -88,4 +88,5 @@ class PYTHONDevice(Compiled[ViewMemory]):
             renderers=("SERIAL",),
             runtime=PythonProgram,
             capabilities=DeviceCapabilities(host_memory=True, max_alignment=8),
+            code_formats=(CODE_FORMAT,),
         )

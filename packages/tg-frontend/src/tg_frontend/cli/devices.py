@@ -8,15 +8,15 @@ from pathlib import Path
 from time import perf_counter
 from typing import NamedTuple
 
-from tg_ir.device import Buffer, list_devices, open_device
+from tg_ir.device import AnyCompiled, Buffer, list_devices, open_device
 from tg_ir.dtype import dtypes
 from tg_ir.errors import TgError
 from tg_ir.float_model import FloatModel
-from tg_ir.graph.render_api import list_renderers
 
 from tg_frontend.cli.table import table_text
 from tg_frontend.device import Device
 from tg_frontend.tensor import Tensor
+from tg_frontend.toolchain import fitting_renderers
 
 # Devices whose name needs more than the kind; `{folder}` is an empty one.
 _NAMES_TO_TRY = {"DISK": "DISK:{folder}/probe"}
@@ -72,7 +72,7 @@ def try_device(name: str) -> DeviceReport:
         floats = "-"
         try:
             device = open_device(full_name)
-            renderers = ", ".join(_noted(renderer) for renderer in device.renderers) or "-"
+            renderers = _renderers_of(device)
             if device.capabilities.runs_programs:
                 floats = _described(device.capabilities.float_model)
             return DeviceReport(name, True, renderers, floats, _try_opened(full_name))
@@ -90,10 +90,11 @@ def _try_opened(name: str) -> str:
     if not capabilities.runs_programs:
         return "memory works; runs no kernels"
     started = perf_counter()
-    result = (Tensor([1.0, 2.0, 3.0], device=name) * 2 + 1).tolist()
+    computed = (Tensor([1.0, 2.0, 3.0], device=name) * 2 + 1).realize()
     milliseconds = (perf_counter() - started) * 1e3
     if not capabilities.stores_values:
         return f"kernel compiled and counted in {milliseconds:.0f} ms; stores no values"
+    result = computed.tolist()
     if result != [3.0, 5.0, 7.0]:
         raise RuntimeError(f"a kernel gave {result} instead of [3.0, 5.0, 7.0]")
     return f"kernel compiled and ran in {milliseconds:.0f} ms"
@@ -107,8 +108,10 @@ def _default_name() -> tuple[str, str]:
         return "", f"\nno default device: {error}"
 
 
-def _noted(renderer: str) -> str:
-    return renderer if renderer in list_renderers() else f"{renderer} (not installed)"
+def _renderers_of(device: AnyCompiled) -> str:
+    fitting = fitting_renderers(device)
+    missing = [name for name in device.renderers if name not in fitting]
+    return ", ".join([*fitting, *(f"{name} (not installed)" for name in missing)]) or "-"
 
 
 def _described(model: FloatModel) -> str:

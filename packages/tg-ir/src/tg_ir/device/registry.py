@@ -275,7 +275,7 @@ def _open(canonical: str) -> AnyCompiled:
 
 def _announce(device: AnyCompiled) -> None:
     if DEBUG >= 1:
-        print(f"opened device {device.device}: renderers {', '.join(device.renderers) or 'none'}")
+        print(f"opened device {device.device}")
     if listening():
         emit(DeviceOpened(device.device))
 

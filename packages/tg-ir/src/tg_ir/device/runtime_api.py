@@ -98,6 +98,7 @@ class Compiled(Generic[HandleT]):
         device: canonical name, `CPU` or `CPU:1`.
         allocator: its memory.
         renderers: names of the renderers whose code it runs, best first.
+        code_formats: it runs the code of any other renderer too that makes one of these formats.
         graph: makes device graphs; None where the device has none.
         arch: what a compiler must know of this machine, as in `DEV`; None if nothing.
         capabilities: what it declares about itself.
@@ -115,11 +116,13 @@ class Compiled(Generic[HandleT]):
         graph: GraphFactory | None = None,
         arch: str | None = None,
         capabilities: DeviceCapabilities = PLAIN_DEVICE,
+        code_formats: Sequence[str] = (),
     ) -> None:
         """Store the parts; a subclass calls this at the end of opening the device."""
         self.device = device
         self.allocator = allocator
         self.renderers = tuple(renderers)
+        self.code_formats = tuple(code_formats)
         self.graph = graph
         self.arch = arch
         self.capabilities = capabilities
