@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from types import FrameType
+
 from hypothesis import given
 from hypothesis import strategies as st
 from tg_codegen.compile import memory_plan as module
@@ -83,3 +86,38 @@ def test_two_temporaries_alive_together_never_overlap(
                 or second.offset + second.nbytes <= first.offset
             )
             assert apart or not together
+
+
+def _training_step(layers: int) -> tuple[list[BufferDecl], list[Launch]]:
+    """Layers that write one value each, read again on the way back, which writes gradients."""
+    buffers = [temporary(256 + 64 * (number % 7)) for number in range(2 * layers)]
+    forward = [launch(0), *[launch(k, k - 1) for k in range(1, layers)]]
+    back = [launch(2 * layers - 1, layers - 1)]
+    back += [launch(layers + k, layers + k + 1, k) for k in reversed(range(layers - 1))]
+    return buffers, forward + back
+
+
+def test_many_temporaries_take_little_more_memory_than_is_alive_at_once() -> None:
+    buffers, steps = _training_step(1000)
+    size = arena_size(plan_memory(buffers, steps))
+    alive = sum(-(-decl.nbytes // 64) * 64 for decl in buffers[:1000])
+    assert alive <= size <= 1.1 * alive
+
+
+def test_placing_ten_times_the_temporaries_takes_ten_times_the_work() -> None:
+    def calls(layers: int) -> int:
+        count = 0
+
+        def on_event(frame: FrameType, event: str, arg: object) -> None:
+            nonlocal count
+            count += 1
+
+        buffers, steps = _training_step(layers)
+        sys.setprofile(on_event)
+        try:
+            plan_memory(buffers, steps)
+        finally:
+            sys.setprofile(None)
+        return count
+
+    assert calls(4000) < 12 * calls(400)

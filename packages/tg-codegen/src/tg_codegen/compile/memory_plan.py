@@ -1,22 +1,26 @@
 """Where the temporaries of a program lie: offsets in one arena a device.
 
 Those that are never live together share memory.
-Greedy by size (Y. Pisarchyk, J. Lee, "Efficient Memory Management for Deep Neural Net Inference",
-2020): the largest is placed first, each at the lowest offset that is free for as long as it lives.
+Few are placed greedily by size (Y. Pisarchyk, J. Lee, "Efficient Memory Management for Deep Neural
+Net Inference", 2020): the largest first, each at the lowest offset that is free for as long as it
+lives. Many are placed in the order of their first use, as an allocator would (`free_memory`).
 """
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from tg_ir.device import BufferDecl, Copy, Launch, Step, View
 
+from tg_codegen.compile.free_memory import FreeMemory
+
 ALIGNMENT = 64
 _ARENA = 0
-# With more temporaries than this on a device, they are placed in the order of their first use,
-# against those alive at that moment only: the search is quadratic.
-_MAX_BY_SIZE = 1500
+# With more temporaries than this on a device they are placed in the order of their first use: the
+# search by size is quadratic.
+_MAX_BY_SIZE = 400
 
 
 @dataclass(frozen=True)
@@ -97,11 +101,15 @@ def _place(lifetimes: Sequence[_Lifetime]) -> list[_Placed]:
 
 def _place_in_order(lifetimes: Sequence[_Lifetime]) -> list[_Placed]:
     placed: list[_Placed] = []
-    alive: list[_Placed] = []
+    memory = FreeMemory()
+    # the last use, the offset and the end of those alive, the first to go on top
+    alive: list[tuple[int, int, int]] = []
     for lifetime in sorted(lifetimes, key=lambda item: (item.first, -item.nbytes, item.buffer)):
-        alive = [other for other in alive if other.lifetime.last >= lifetime.first]
-        new = _Placed(lifetime, _lowest_gap(alive, lifetime.nbytes))
-        alive.append(new)
+        while alive and alive[0][0] < lifetime.first:
+            _, begin, end = heapq.heappop(alive)
+            memory.give_back(begin, end)
+        new = _Placed(lifetime, memory.take(_aligned(lifetime.nbytes)))
+        heapq.heappush(alive, (lifetime.last, new.offset, new.end))
         placed.append(new)
     return placed
 
