@@ -9,12 +9,14 @@ import numpy as np
 import pytest
 from tg_codegen.compile import clear_kernel_cache
 from tg_codegen.compile.driver import compile_kernel
-from tg_codegen.compile.kernel_record import read_record, write_record
+from tg_codegen.compile.kernel_record import CompiledKernel, read_record, write_record
+from tg_codegen.compile.program_builder import ProgramBuilder
 from tg_codegen.kernel.pipeline import LoweredKernel, lower_kernel
+from tg_codegen.kernel.workspace import Workspace
 from tg_codegen.optimize import Opt, OptOps
 from tg_codegen.schedule import create_schedule
 from tg_ir.config import Context
-from tg_ir.device import Launch
+from tg_ir.device import KernelSignature, Launch, TinyELF
 from tg_ir.dtype import dtypes
 from tg_ir.errors import TgError
 from tg_ir.graph import UOp
@@ -91,6 +93,16 @@ def test_a_workspace_is_an_argument_behind_those_of_the_call() -> None:
     assert workspace.nbytes == (M // 4) * K * 16 * 4
     # and the disk cache keeps the request
     assert read_record(write_record(kernel)) == kernel
+
+
+def test_memory_that_no_plan_aligns_is_refused() -> None:
+    case = kernels.matmul(M, N, K)
+    buffers = tuple(UOp.new_buffer("CPU", n, dtypes.float32) for n in (M * N, M * K, K * N))
+    call = UOp(Ops.CALL, dtypes.void, (case.sink, *buffers), CallArg("product"))
+    elf = TinyELF("product", b"", "elf", "CPU", KernelSignature(()))
+    kernel = CompiledKernel(elf, workspaces=(Workspace(64, "float32", 4096),))
+    with pytest.raises(TgError, match="asks for memory aligned to 4096 bytes"):
+        ProgramBuilder("CPU", ()).add_launch(call, kernel)
 
 
 def test_a_kernel_without_large_tiles_asks_for_nothing() -> None:

@@ -12,6 +12,7 @@ from tg_codegen.compile.driver import (
 )
 from tg_codegen.compile.kernel_record import CompiledKernel
 from tg_codegen.compile.memory_plan import plan_memory
+from tg_codegen.compile.variable_names import variable_of
 from tg_codegen.kernel.workspace import Workspace
 
 __all__ = [
@@ -27,4 +28,5 @@ __all__ = [
     "open_disk_cache",
     "plan_memory",
     "schedule_buffers",
+    "variable_of",
 ]

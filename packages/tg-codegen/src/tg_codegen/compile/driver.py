@@ -22,6 +22,7 @@ from tg_codegen.compile.disk_cache import open_disk_cache
 from tg_codegen.compile.kernel_record import CompiledKernel, read_record, write_record
 from tg_codegen.compile.launch_expressions import to_int_expr
 from tg_codegen.compile.program_builder import ProgramBuilder
+from tg_codegen.compile.variable_names import INTEGERS, VariableNames
 from tg_codegen.errors import UnexpectedCompileError, UnsupportedCallError
 from tg_codegen.kernel.workspace import Workspace
 
@@ -176,13 +177,17 @@ def schedule_buffers(linear: UOp) -> tuple[UOp, ...]:
 
 
 def bound_values(linear: UOp) -> dict[str, int]:
-    """The values that the BINDs of a schedule give to its variables."""
+    """The values that the BINDs of a schedule give to the variables of its program."""
+    names = VariableNames()
     values: dict[str, int] = {}
     for call in linear.src:
+        if call.arg.kind != "kernel":
+            continue
         for source in call.src[1:]:
-            if source.op is Ops.BIND:
-                variable, value = source.unbind()
-                values[variable.arg.name] = value
+            if source.op in INTEGERS:
+                name = names.name_of(source)
+                if source.op is Ops.BIND:
+                    values[name] = source.unbind()[1]
     return values
 
 
@@ -237,7 +242,7 @@ def _make_kernel(
 
 def _signature(call: UOp, lowered: LoweredKernel) -> KernelSignature:
     """Buffers in slot order, as the kernel itself describes them, then one integer a variable."""
-    given = [source for source in call.src[1:] if source.op not in (Ops.BIND, Ops.DEFINE_VAR)]
+    given = [source for source in call.src[1:] if source.op not in INTEGERS]
     buffers = {slot: BufferParameter(node.dtype.name, False) for slot, node in enumerate(given)}
     for slot, workspace in enumerate(lowered.workspaces, len(given)):
         buffers[slot] = BufferParameter(workspace.dtype, True)

@@ -21,7 +21,7 @@ from tg_ir.device import (
 
 from tg_codegen.kernel.workspace import Workspace
 
-RECORD_VERSION = 1
+RECORD_VERSION = 2
 _MAGIC = b"tg-kernel"
 _DIGEST_BYTES = 16
 
@@ -57,7 +57,10 @@ def write_record(kernel: CompiledKernel) -> bytes:
         "buffers": [[buffer.dtype, buffer.writable] for buffer in elf.signature.buffers],
         "vals": list(elf.signature.vals),
         "thread_extent": kernel.thread_extent.to_json(),
-        "workspaces": [[workspace.nbytes, workspace.dtype] for workspace in kernel.workspaces],
+        "workspaces": [
+            [workspace.nbytes, workspace.dtype, workspace.alignment]
+            for workspace in kernel.workspaces
+        ],
         "flops": kernel.flops.to_json(),
         "nbytes": kernel.nbytes.to_json(),
     }
@@ -86,7 +89,7 @@ def read_record(data: bytes) -> CompiledKernel | None:
     return CompiledKernel(
         elf,
         int_expr_from_json(header["thread_extent"]),
-        tuple(Workspace(nbytes, dtype) for nbytes, dtype in header["workspaces"]),
+        tuple(Workspace(*fields) for fields in header["workspaces"]),
         int_expr_from_json(header["flops"]),
         int_expr_from_json(header["nbytes"]),
     )

@@ -21,10 +21,9 @@ from tg_ir.graph import Ops, UOp
 
 from tg_codegen.compile.kernel_record import CompiledKernel
 from tg_codegen.compile.launch_expressions import rename_variables
-from tg_codegen.compile.memory_plan import plan_memory
+from tg_codegen.compile.memory_plan import ALIGNMENT, plan_memory
+from tg_codegen.compile.variable_names import INTEGERS, VariableNames
 from tg_codegen.errors import UnsupportedCallError
-
-_INTEGERS = (Ops.BIND, Ops.DEFINE_VAR)
 
 
 class ProgramBuilder:
@@ -45,14 +44,20 @@ class ProgramBuilder:
         self._kernels: dict[TinyELF, int] = {}
         self._steps: list[Step] = []
         self._variables: dict[str, VariableBounds] = {}
+        self._names = VariableNames()
 
     def add_launch(self, call: UOp, kernel: CompiledKernel) -> None:
         """Append the launch of a compiled kernel with the buffers and integers of its CALL."""
         buffers = self.add_buffers(call)
         for workspace in kernel.workspaces:
+            if workspace.alignment > ALIGNMENT:
+                raise UnsupportedCallError(
+                    f"kernel {kernel.elf.name!r} asks for memory aligned to {workspace.alignment} "
+                    f"bytes; temporaries are aligned to {ALIGNMENT}"
+                )
             buffers.append(len(self._buffers))
             self._buffers.append(BufferDecl(workspace.nbytes, self._device, "temporary"))
-        names = [self._add_variable(node) for node in call.src[1:] if node.op in _INTEGERS]
+        names = [self._add_variable(node) for node in call.src[1:] if node.op in INTEGERS]
         in_kernel = {f"v{number}": name for number, name in enumerate(names)}
         extent = rename_variables(kernel.thread_extent, in_kernel)
         number = self._kernels.setdefault(kernel.elf, len(self._kernels))
@@ -93,7 +98,7 @@ class ProgramBuilder:
 
     def add_buffers(self, call: UOp) -> list[int]:
         """The indices of the buffers of a CALL; new ones are added."""
-        return [self._index(node) for node in call.src[1:] if node.op not in _INTEGERS]
+        return [self._index(node) for node in call.src[1:] if node.op not in INTEGERS]
 
     def buffer_nodes(self) -> tuple[UOp, ...]:
         """The BUFFER of each storage that was added, workspaces not among them."""
@@ -144,15 +149,9 @@ class ProgramBuilder:
         return index
 
     def _add_variable(self, node: UOp) -> str:
+        name = self._names.name_of(node)
         variable = node.src[0] if node.op is Ops.BIND else node
-        name: str = variable.arg.name
-        bounds = VariableBounds(name, variable.arg.vmin, variable.arg.vmax)
-        known = self._variables.setdefault(name, bounds)
-        if known != bounds:
-            raise UnsupportedCallError(
-                f"two variables are called '{name}', with bounds {known.minimum}..{known.maximum} "
-                f"and {bounds.minimum}..{bounds.maximum}; rename one of them"
-            )
+        self._variables[name] = VariableBounds(name, variable.arg.vmin, variable.arg.vmax)
         return name
 
 

@@ -18,7 +18,7 @@ class Workspace:
     Attributes:
         nbytes: size in bytes, > 0.
         dtype: name of the element type.
-        alignment: of its first byte, a power of two; what the memory plan gives every buffer.
+        alignment: of its first byte, in bytes, a power of two.
     """
 
     nbytes: int
