@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tg_ir.graph import Ops, UOp
+from tg_ir.graph import GroupOp, Ops, UOp, toposort
 
 from tg_frontend.jit.errors import JitError
 from tg_frontend.tensor import Tensor
@@ -40,6 +40,12 @@ class Arguments:
     variables: dict[str, UOp] = field(default_factory=dict)
     values: dict[str, Any] = field(default_factory=dict)
 
+    def binds(self) -> list[UOp]:
+        """The BINDs among the arguments and in the shapes of tensors among them."""
+        found = list(self.variables.values())
+        found += [node for tensor in self.tensors.values() for node in binds_of(tensor.uop)]
+        return list(dict.fromkeys(found))
+
     def variable_values(self) -> dict[str, int]:
         """The value of each variable by name.
 
@@ -47,9 +53,7 @@ class Arguments:
             JitError: one variable was given two values.
         """
         found: dict[str, int] = {}
-        binds = list(self.variables.values())
-        binds += [node for tensor in self.tensors.values() for node in binds_of(tensor.uop)]
-        for bind in binds:
+        for bind in self.binds():
             variable, value = bind.unbind()
             name = variable.arg.name
             if found.setdefault(name, value) != value:
@@ -101,7 +105,14 @@ def is_same_value(left: Any, right: Any) -> bool:
 
 
 def binds_of(uop: UOp) -> list[UOp]:
-    """The BIND nodes that the shape of a value depends on."""
-    if all(isinstance(extent, int) for extent in uop.shape):
+    """The BIND nodes that the shape of a value, or its place in storage, depends on.
+
+    None where the shape has no variables, wherever it lies.
+    """
+    sizes = [extent for extent in uop.shape if isinstance(extent, UOp)]
+    if not sizes:
         return []
-    return [node for node in uop.toposort() if node.op is Ops.BIND]
+    while uop.op in GroupOp.Movement or uop.op in (Ops.REALIZED, Ops.DETACH):
+        sizes += uop.src[1:] if uop.op in GroupOp.Movement else ()
+        uop = uop.src[0]
+    return [node for node in toposort(sizes) if node.op is Ops.BIND]

@@ -181,7 +181,8 @@ class CallAnalysis:
             return Value("fixed", -1, None, Tensor._from_uop(tensor.uop), grad)
         else:
             self._kept.setdefault(slot, Made(slot, self._hole(slot, place_of(tensor.uop))))
-        template = ViewTemplate.of(tensor.uop, self._hole(slot, place_of(tensor.uop)))
+        hole = self._hole(slot, place_of(tensor.uop))
+        template = ViewTemplate.of(tensor.uop, hole, self._inputs.binds)
         return Value(kind, slot, template, None, grad)
 
     def _hole(self, slot: int, node: UOp) -> UOp:

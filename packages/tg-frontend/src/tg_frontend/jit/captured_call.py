@@ -84,7 +84,7 @@ class CapturedCall:
             self.executor.run(self._memory(nodes), values)
             for slot, node in written.items():
                 nodes[slot] = _next_version(node)
-            mapping = bind_mapping([t.uop for t in tensors])
+            mapping = bind_mapping(arguments.binds())
             result = self._show(_Shown(nodes, mapping, tensors, self))
         return result
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tg_ir.dtype import DType
@@ -73,8 +74,8 @@ def realized_input(path: str, tensor: Tensor) -> UOp:
 def spec_of(path: str, tensor: Tensor, node: UOp) -> InputSpec:
     """What an argument like this one has to be; `node` is its BUFFER."""
     hole = hole_like(node)
-    symbolic = bool(binds_of(tensor.uop))
-    template = ViewTemplate.of(tensor.uop, hole) if symbolic else ViewTemplate(
+    binds = binds_of(tensor.uop)
+    template = ViewTemplate.of(tensor.uop, hole, binds) if binds else ViewTemplate(
         hole.reshape(tensor.shape), hole
     )
     shape = tuple(_unbound_extent(extent) for extent in tensor.shape)
@@ -89,9 +90,9 @@ def private_copy(node: UOp) -> UOp:
     return copied
 
 
-def bind_mapping(uops: list[UOp]) -> dict[UOp, UOp]:
-    """For each variable of some shapes its BIND."""
-    return {bind.src[0]: bind for uop in uops for bind in binds_of(uop)}
+def bind_mapping(binds: Iterable[UOp]) -> dict[UOp, UOp]:
+    """For each variable its BIND."""
+    return {bind.src[0]: bind for bind in binds}
 
 
 def _unbound_extent(extent: object) -> object:

@@ -156,8 +156,7 @@ class _Merger:
     def _replaced_variables(self, run: RecordedRun) -> dict[str, IntExpr]:
         """What stands for variables of a run; those that stay are declared."""
         replaced = self._variables.replacements(run.program.variables, run.values)
-        staying = [bounds for bounds in run.program.variables if bounds.name not in replaced]
-        for bounds in (*staying, *self._variables.generator_bounds()):
+        for bounds in self._variables.declared(run.program.variables, replaced):
             known = self._bounds.setdefault(bounds.name, bounds)
             if known != bounds:
                 raise JitError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tg_ir.graph import UOp
 
-from tg_frontend.jit.arguments import Arguments
+from tg_frontend.jit.arguments import Arguments, binds_of
 from tg_frontend.jit.inputs import InputSpec, bind_mapping, private_copy, realized_input, spec_of
 from tg_frontend.live.walk import is_view_of_storage, place_of
 from tg_frontend.tensor import Tensor
@@ -19,6 +19,7 @@ class PrivateInputs:
     def __init__(self, arguments: Arguments) -> None:
         """Point each argument at a copy of its contents."""
         self.variables = arguments.variable_values()
+        self.binds = arguments.binds()
         self.paths = list(arguments.tensors)
         self.specs: list[InputSpec] = []
         self.nodes: list[UOp] = []
@@ -38,7 +39,7 @@ class PrivateInputs:
         self._tensors.append((tensor, tensor.uop, tensor._writes))
         self.specs.append(spec)
         self.nodes.append(copied)
-        tensor.uop = spec.template.over(copied, bind_mapping([tensor.uop]))
+        tensor.uop = spec.template.over(copied, bind_mapping(binds_of(tensor.uop)))
 
     def restore(self) -> None:
         """Give each argument its own contents back, except where the call wrote to it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tg_ir.graph import GroupOp, Ops, UOp
@@ -16,7 +17,7 @@ class ViewTemplate:
     """A value that is movement over one BUFFER.
 
     Attributes:
-        view: the movement, over `hole`, with variables instead of their values.
+        view: the movement, over `hole`, with variables instead of values that calls may change.
         hole: a BUFFER without memory that stands for the real one.
     """
 
@@ -24,17 +25,20 @@ class ViewTemplate:
     hole: UOp
 
     @classmethod
-    def of(cls, uop: UOp, hole: UOp | None = None) -> ViewTemplate:
+    def of(
+        cls, uop: UOp, hole: UOp | None = None, binds: Iterable[UOp] = ()
+    ) -> ViewTemplate:
         """The template of a realised value.
 
         Args:
             uop: movement over a BUFFER; histories are left out.
             hole: the one to use, so that templates of buffers of equal size can be compared.
+            binds: the BINDs whose values calls may change.
         """
         place = place_of(uop)
         if hole is None:
             hole = hole_like(place)
-        return cls(_rebuilt(uop, place, hole), hole)
+        return cls(_rebuilt(uop, place, hole, {bind: bind.src[0] for bind in binds}), hole)
 
     def fits(self, uop: UOp) -> bool:
         """Whether a realised value lies in its buffer in this way."""
@@ -43,7 +47,7 @@ class ViewTemplate:
             return False
         if place.arg.size != self.hole.arg.size or place.arg.device != self.hole.arg.device:
             return False
-        return _rebuilt(uop, place, self.hole) is self.view
+        return _rebuilt(uop, place, self.hole, {}) is self.view
 
     def over(self, buffer: UOp, binds: dict[UOp, UOp] | None = None) -> UOp:
         """The value that lies in `buffer` in this way.
@@ -66,7 +70,7 @@ def hole_like(buffer: UOp) -> UOp:
     return UOp.new_buffer(buffer.arg.device, buffer.arg.size, buffer.dtype)
 
 
-def _rebuilt(uop: UOp, place: UOp, hole: UOp) -> UOp:
+def _rebuilt(uop: UOp, place: UOp, hole: UOp, unbound: dict[UOp, UOp]) -> UOp:
     chain = []
     while uop is not place:
         chain.append(uop)
@@ -74,13 +78,8 @@ def _rebuilt(uop: UOp, place: UOp, hole: UOp) -> UOp:
     value = hole
     for node in reversed(chain):
         if node.op in GroupOp.Movement:
-            sizes = tuple(_unbound(size) for size in node.src[1:])
+            sizes = tuple(size.substitute(unbound) for size in node.src[1:])
             value = UOp(node.op, node.dtype, (value, *sizes), node.arg)
         elif node.op not in _TRANSPARENT:
             raise AssertionError(f"{node.op.name} is no view")
     return value
-
-
-def _unbound(size: UOp) -> UOp:
-    binds = {node: node.src[0] for node in size.toposort() if node.op is Ops.BIND}
-    return size.substitute(binds) if binds else size

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from tg_codegen.compile import variable_of
 from tg_ir.device import Add, Const, IntExpr, Var, VariableBounds
 
 from tg_frontend.tensor.random import COUNTER_NAME, KEY_NAME
@@ -45,9 +46,23 @@ class VariablePlan:
                 found[name] = Var(KEY_NAME)
             elif name.startswith(f"{COUNTER_NAME}_") and self._was_drawn(value):
                 found[name] = Add(Var(COUNTER_NAME), Const(value - self.first_counter))
-            elif self.arguments.get(name) != value:
+            elif self.arguments.get(variable_of(name)) != value:
                 found[name] = Const(value)
+            elif variable_of(name) != name:
+                found[name] = Var(variable_of(name))  # another value had the plain name
         return found
+
+    def declared(
+        self, variables: tuple[VariableBounds, ...], replaced: Mapping[str, IntExpr]
+    ) -> list[VariableBounds]:
+        """The variables of a replay that a recorded program with these needs."""
+        staying = [bounds for bounds in variables if bounds.name not in replaced]
+        renamed = [
+            VariableBounds(variable_of(bounds.name), bounds.minimum, bounds.maximum)
+            for bounds in variables
+            if replaced.get(bounds.name) == Var(variable_of(bounds.name))
+        ]
+        return [*staying, *renamed, *self.generator_bounds()]
 
     def generator_bounds(self) -> tuple[VariableBounds, ...]:
         """The variables that say where the generator is at a replay."""
