@@ -74,7 +74,7 @@ def check_kernel(
     sink: UOp,
     arrays: Sequence[Array],
     expected: dict[int, Array],
-    opts: Sequence[Opt] = (),
+    opts: Sequence[Opt] | None = (),
     *,
     vals: Sequence[int] = (),
     rtol: float = 1e-5,
@@ -87,7 +87,7 @@ def check_kernel(
         sink: a kernel graph.
         arrays: the contents of each PARAM by slot before the kernel runs, outputs included.
         expected: contents afterwards by slot; the other slots have to stay as they were.
-        opts: moves of the optimiser.
+        opts: moves of the optimiser; None leaves the choice to its heuristic.
         vals: the value of each DEFINE_VAR.
         rtol, atol: tolerances for floats; ints are compared exactly.
         passes: the pipeline that lowers.
@@ -96,7 +96,8 @@ def check_kernel(
     def compare(form: _Form, name: str) -> None:
         for slot, array in enumerate(form.arrays):
             wanted = expected.get(slot, arrays[slot])
-            message = f"slot {slot} {name}, moves {[str(opt) for opt in opts]}"
+            moves = "of the heuristic" if opts is None else [str(opt) for opt in opts]
+            message = f"slot {slot} {name}, moves {moves}"
             if array.dtype.kind == "f":
                 np.testing.assert_allclose(array, wanted, rtol, atol, err_msg=message)
             else:
@@ -112,7 +113,7 @@ def check_kernel(
 
     evaluate(sink, "of the kernel graph")
     with Context(SPEC=2):
-        context = LoweringContext(capabilities(), tuple(opts))
+        context = LoweringContext(capabilities(), None if opts is None else tuple(opts))
         passes.run(sink, context, after_pass)
         lowered = lower_kernel(sink, capabilities(), opts, passes)
     extent = _extent(lowered, vals)
