@@ -24,6 +24,7 @@ from tg_frontend.jit.overwriting import ReaderGuard
 from tg_frontend.jit.results import map_leaves
 from tg_frontend.jit.state_lookup import StateMovedError, locate_state
 from tg_frontend.jit.variables import generator_values
+from tg_frontend.jit.watched import Watched
 from tg_frontend.tensor import Tensor
 from tg_frontend.tensor.random import skip_draws
 
@@ -45,6 +46,7 @@ class CapturedCall:
         effects: what shows after a call.
         draws: how many random numbers a call draws.
         readers: saves what live tensors read of what is overwritten.
+        watched: what the function saw beside its arguments; None if nothing was.
     """
 
     executor: Executor
@@ -58,6 +60,7 @@ class CapturedCall:
     effects: Effects
     draws: int
     readers: ReaderGuard
+    watched: Watched | None = None
 
     def replay(self, arguments: Arguments) -> Any:
         """Run the program on the arguments of a call and return what the function would.
@@ -66,6 +69,8 @@ class CapturedCall:
             JitError: the arguments are not what the program was captured for.
             StateMovedError: the state is not; nothing was run, and the call is to be captured anew.
         """
+        if self.watched is not None and not self.watched.is_unchanged():
+            raise StateMovedError("the function would see another tensor or number")
         tensors = self._distinct(arguments)
         for spec, tensor in zip(self.inputs, tensors, strict=True):
             spec.check(tensor)
@@ -87,6 +92,12 @@ class CapturedCall:
             mapping = bind_mapping(arguments.binds())
             result = self._show(_Shown(nodes, mapping, tensors, self))
         return result
+
+    def state_tensors(self) -> set[int]:
+        """The ids of the tensors through which the program reads and writes its state."""
+        owners = [owner.current() for state in self.states for owner in state.owners]
+        changed = [changed.tensor() for changed in self.effects.tensors]
+        return {id(tensor) for tensor in (*owners, *changed) if tensor is not None}
 
     # ---- before the run
 

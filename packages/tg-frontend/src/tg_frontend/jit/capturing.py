@@ -68,6 +68,8 @@ def capture_call(
     result = analysis.take_result(result)
     captured = analysis.finish(_name_of(function), use_graph)
     recorder.finish()
+    if captured is not None:
+        captured.watched = reached.watched(captured.state_tensors())
     return result, captured
 
 

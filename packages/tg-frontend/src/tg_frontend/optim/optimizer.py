@@ -23,7 +23,6 @@ class Optimizer(ABC):
         params: the tensors that are moved, each once.
         buffers: tensors given that require no gradient, such as running statistics; a step realises
             what was assigned to them.
-        lr: the learning rate, shape `(1,)`; `assign` to it to change it, under a JIT too.
     """
 
     def __init__(self, params: Iterable[Tensor], lr: float) -> None:
@@ -44,7 +43,27 @@ class Optimizer(ABC):
                 f"{type(self).__name__}: none of {len(given)} tensors requires a gradient; "
                 "give it get_parameters(model)"
             )
-        self.lr = Tensor([lr], dtype=dtypes.float32, device=self._device()).requires_grad_(False)
+        # in the dict itself, so that state dicts call it "lr"
+        self.__dict__["lr"] = self._shared(lr)
+
+    @property
+    def lr(self) -> Tensor:
+        """The learning rate, shape `(1,)`.
+
+        A number or a tensor set here is written into that tensor, so captured programs see it.
+        """
+        rate: Tensor = self.__dict__["lr"]
+        return rate
+
+    @lr.setter
+    def lr(self, rate: Tensor | float) -> None:
+        if isinstance(rate, Tensor):
+            if rate is not self.lr:  # `lr += x` wrote to it already
+                value = rate.detach().cast(dtypes.float32).reshape(1).to(self._device())
+                self.lr.assign(value)
+            return
+        check_rate(f"{type(self).__name__}: lr", rate)
+        self.lr.assign(self._shared(rate))
 
     def zero_grad(self) -> None:
         """Forget the gradients."""
@@ -141,7 +160,16 @@ class OptimizerGroup(Optimizer):
         self.optimizers: Sequence[Optimizer] = optimizers
         self.params = [param for optimizer in optimizers for param in optimizer.params]
         self.buffers = [buffer for optimizer in optimizers for buffer in optimizer.buffers]
-        self.lr = optimizers[0].lr
+
+    @property
+    def lr(self) -> Tensor:
+        """The learning rate of the first; one set here is set for all."""
+        return self.optimizers[0].lr
+
+    @lr.setter
+    def lr(self, rate: Tensor | float) -> None:
+        for optimizer in self.optimizers:
+            optimizer.lr = rate
 
     def __getitem__(self, index: int) -> Optimizer:
         """The optimiser at `index`."""
