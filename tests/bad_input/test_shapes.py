@@ -51,7 +51,7 @@ SHAPES = [
         "cat: shapes (2, 3) and (2, 4) differ in an axis other than 0",
     ),
     case("cat_number", lambda: ones(2).cat(5), TypeError, "cat: expected a tensor, got int"),
-    case("cat_list", lambda: Tensor.cat([ones(2), ones(2)]), TypeError, "cat(*tensors)"),
+    case("cat_list", lambda: ones(2).cat([ones(2), ones(2)]), TypeError, "cat(*tensors)"),
     case("cat_scalars", lambda: Tensor(1.0).cat(Tensor(2.0)), ValueError, "without axes"),
     case(
         "stack_shapes",
@@ -59,7 +59,7 @@ SHAPES = [
         ValueError,
         "stack: shapes (2,) and (3,) differ",
     ),
-    case("stack_list", lambda: Tensor.stack([ones(2)]), TypeError, "stack(*tensors)"),
+    case("stack_list", lambda: ones(2).stack([ones(2)]), TypeError, "stack(*tensors)"),
     case(
         "reshape_count",
         lambda: ones(2, 3).reshape(4, 2),

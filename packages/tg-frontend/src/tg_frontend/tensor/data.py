@@ -15,6 +15,7 @@ from tg_ir.graph import UOp
 from tg_frontend.device import Device
 from tg_frontend.errors import ArgumentError, DataError
 from tg_frontend.lazy import array_of
+from tg_frontend.live.registry import ValueHolder
 from tg_frontend.nodes.broadcasting import Shape, filled
 from tg_frontend.storage import buffer_with_contents, new_buffer
 
@@ -142,6 +143,11 @@ def _from_sequence(data: Any, device: str | tuple[str, ...] | None, dtype: DType
         for end in (data[0], data[-1]):
             _check_data(end, dtype or dtypes.default_int, dtype is None)
     numbers, shape = _flatten(data)
+    if any(isinstance(number, ValueHolder) for number in numbers):
+        raise DataError(
+            f"no tensor can be made of a {type(data).__name__} of tensors; join them with "
+            "Tensor.stack(...), which keeps gradients and computes nothing yet"
+        )
     if any(not isinstance(number, (bool, int, float)) for number in numbers):
         return _from_array(data, device, dtype)
     element = dtype or _dtype_of_numbers(numbers)

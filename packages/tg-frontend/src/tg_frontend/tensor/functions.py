@@ -119,6 +119,12 @@ class Functions(Elementwise):
         """The least whole number not below."""
         return self._rounded(special.ceil)
 
+    def __abs__(self) -> Self:
+        return self.abs()
+
+    def __round__(self) -> Self:
+        return self.round()
+
     def round(self) -> Self:
         """The nearest whole number, the even one of two."""
         return self._rounded(special.round_half_even)

@@ -113,7 +113,9 @@ class Gradient(Ordering):
         if not wanted:
             raise GradientError(
                 "backward() of a tensor that depends on none with requires_grad=True; "
-                "set it on the tensors whose grad is wanted"
+                "set it on the tensors whose grad is wanted; an optimiser sets it on the "
+                "parameters of a model, so make one before, or call "
+                "requires_grad_() on each of get_parameters(model)"
             )
         return wanted
 

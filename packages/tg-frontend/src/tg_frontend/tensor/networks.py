@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Self
 
 from tg_ir.dtype import dtypes, least_upper_dtype, sum_accumulator
-from tg_ir.errors import ShapeError
+from tg_ir.errors import DTypeError, ShapeError
 from tg_ir.graph import prod
 
 from tg_frontend.nodes.broadcasting import filled, resolve_axes
@@ -161,6 +161,8 @@ class Networks(Random):
     ) -> Self:
         """Cross entropy of logits along axis 1 and classes, given as numbers or as probabilities.
 
+        The loss of a class number that does not exist is 0: an index tensor reads 0 outside.
+
         Args:
             Y: class numbers of this shape without axis 1, or probabilities of this shape.
             reduction: "mean", "sum" or "none".
@@ -168,6 +170,7 @@ class Networks(Random):
 
         Raises:
             ShapeError: `Y` has neither shape.
+            DTypeError: class numbers that are floats.
         """
         expect_tensors("cross_entropy", Y)
         self._check_smoothing(label_smoothing)
@@ -178,6 +181,7 @@ class Networks(Random):
             likelihood = log_probabilities.mul(Y).sum(axis)
         elif Y.shape == self.shape[:axis] + self.shape[axis + 1 :]:
             # chosen and not multiplied: the logarithm of another class may be -inf
+            _expect_class_numbers("cross_entropy", Y)
             hit = Y._classes_along(axis, classes)
             likelihood = hit.where(log_probabilities, 0).sum(axis)
         else:
@@ -208,6 +212,9 @@ class Networks(Random):
     ) -> Self:
         """Cross entropy of logits along the last axis and class numbers.
 
+        The loss of a class number that does not exist is 0: an index tensor reads 0 outside. Where
+        labels come from a file, check that `Y.max().item()` is below the number of classes.
+
         Args:
             Y: class numbers, of this shape without the last axis.
             ignore_index: items of this class do not count.
@@ -216,8 +223,10 @@ class Networks(Random):
 
         Raises:
             ShapeError: `Y` has another shape.
+            DTypeError: `Y` holds floats.
         """
         expect_tensors("sparse_categorical_crossentropy", Y)
+        _expect_class_numbers("sparse_categorical_crossentropy", Y)
         self._check_smoothing(label_smoothing)
         if Y.shape != self.shape[:-1]:
             raise ShapeError(
@@ -243,13 +252,20 @@ class Networks(Random):
     ) -> Self:
         """Negative log likelihood of class numbers, this being log probabilities along axis 1.
 
+        The loss of a class number that does not exist is 0: an index tensor reads 0 outside.
+
         Args:
             Y: class numbers, of this shape without axis 1.
             weight: of each class.
             ignore_index: items of this class do not count.
             reduction: "mean" (weighted), "sum" or "none".
+
+        Raises:
+            ShapeError: `Y` has another shape.
+            DTypeError: `Y` holds floats.
         """
         expect_tensors("nll_loss", Y, *(() if weight is None else (weight,)))
+        _expect_class_numbers("nll_loss", Y)
         if self.ndim < 2 or Y.shape != (self.shape[0], *self.shape[2:]):
             raise ShapeError(
                 f"nll_loss: log probabilities {self.shape} and classes {Y.shape} do not fit; "
@@ -300,3 +316,11 @@ class Networks(Random):
     def mse_loss(self, target: Self, reduction: str = "mean") -> Self:
         """The square of the difference."""
         return self.sub(target).square()._reduced_loss(reduction)
+
+
+def _expect_class_numbers(what: str, targets: TensorCore) -> None:
+    if dtypes.is_float(targets.dtype):
+        raise DTypeError(
+            f"{what}: expected class numbers, which are ints, got {targets.dtype.name} of shape "
+            f"{targets.shape}; make them ints with .int()"
+        )

@@ -17,6 +17,7 @@ from tg_frontend.errors import ArgumentError, EmptyReductionError
 from tg_frontend.nodes import special_functions as special
 from tg_frontend.nodes.broadcasting import Shape, filled, resolve_axes
 from tg_frontend.tensor.joining import Joining
+from tg_frontend.tensor.keyword_names import also_called
 
 Axes = int | Sequence[int] | None
 """One axis, several, or None for all."""
@@ -62,6 +63,7 @@ class Reduction(Joining):
         # ints stay as wide as they were summed; floats return to their own width
         return result.cast(self.dtype) if chosen is None and self.is_floating_point() else result
 
+    @also_called("dim", "axis")
     def sum(
         self, axis: Axes = None, keepdim: bool = False, dtype: DType | str | None = None
     ) -> Self:
@@ -71,12 +73,14 @@ class Reduction(Joining):
         """
         return self._accumulate(Ops.ADD, axis, keepdim, dtype)
 
+    @also_called("dim", "axis")
     def prod(
         self, axis: Axes = None, keepdim: bool = False, dtype: DType | str | None = None
     ) -> Self:
         """The product; dtypes as in `sum`."""
         return self._accumulate(Ops.MUL, axis, keepdim, dtype)
 
+    @also_called("dim", "axis")
     def max(self, axis: Axes = None, keepdim: bool = False) -> Self:
         """The largest element; NaN if there is one. Equal ones share the gradient.
 
@@ -86,6 +90,7 @@ class Reduction(Joining):
         self._refuse_empty("max", axis)
         return self._reduce(Ops.OR if self.dtype is dtypes.bool else Ops.MAX, axis, keepdim)
 
+    @also_called("dim", "axis")
     def min(self, axis: Axes = None, keepdim: bool = False) -> Self:
         """The smallest element; NaN if there is one. Equal ones share the gradient.
 
@@ -107,10 +112,12 @@ class Reduction(Joining):
                     "there is no such element"
                 )
 
+    @also_called("dim", "axis")
     def any(self, axis: Axes = None, keepdim: bool = False) -> Self:
         """Whether one element is not zero."""
         return self.cast(dtypes.bool)._reduce(Ops.OR, axis, keepdim)
 
+    @also_called("dim", "axis")
     def all(self, axis: Axes = None, keepdim: bool = False) -> Self:
         """Whether no element is zero."""
         return self.cast(dtypes.bool)._reduce(Ops.AND, axis, keepdim)
@@ -130,11 +137,13 @@ class Reduction(Joining):
         dtype = self._statistics_operand().dtype
         return count.cast(dtype) if isinstance(count, UOp) else UOp.const(dtype, count)
 
+    @also_called("dim", "axis")
     def mean(self, axis: Axes = None, keepdim: bool = False) -> Self:
         """The mean; of ints in the default float."""
         total = self._statistics_operand()._reduce(Ops.ADD, axis, keepdim)
         return self._statistics_result(total.div(self._from_uop(self._count(axis))))
 
+    @also_called("dim", "axis")
     def var(self, axis: Axes = None, keepdim: bool = False, correction: int = 1) -> Self:
         """The variance, of the distances from the mean.
 
@@ -149,22 +158,33 @@ class Reduction(Joining):
         divisor = count.sub(correction).maximum(0)
         return distance.square()._reduce(Ops.ADD, axis, keepdim).div(divisor)
 
+    @also_called("dim", "axis")
     def std(self, axis: Axes = None, keepdim: bool = False, correction: int = 1) -> Self:
-        """The square root of the variance."""
-        return self._statistics_result(self._variance(axis, keepdim, correction).sqrt())
+        """The square root of the variance; of equal elements it has the gradient 0."""
+        variance = self._variance(axis, keepdim, correction)
+        return self._statistics_result(variance._root(0.5))
 
+    def _root(self, exponent: float) -> Self:
+        """This, not negative, to a power; at 0, where a root is vertical, with the gradient 0."""
+        is_zero = self.eq(0)
+        above = is_zero.where(1.0, self)
+        return is_zero.where(0.0, above.sqrt() if exponent == 0.5 else above.pow(exponent))
+
+    @also_called("dim", "axis")
     def var_mean(
         self, axis: Axes = None, keepdim: bool = False, correction: int = 1
     ) -> tuple[Self, Self]:
         """Variance and mean."""
         return self.var(axis, keepdim, correction), self.mean(axis, keepdim)
 
+    @also_called("dim", "axis")
     def std_mean(
         self, axis: Axes = None, keepdim: bool = False, correction: int = 1
     ) -> tuple[Self, Self]:
         """Standard deviation and mean."""
         return self.std(axis, keepdim, correction), self.mean(axis, keepdim)
 
+    @also_called("dim", "axis")
     def norm(self, p: float = 2.0, axis: Axes = None, keepdim: bool = False) -> Self:
         """The p-norm, scaled so that squares neither overflow nor vanish.
 
@@ -189,6 +209,6 @@ class Reduction(Joining):
         scaled = magnitude.div(scale)
         powers = scaled.square() if p == 2 else scaled.pow(p)
         total = powers._reduce(Ops.ADD, axis, True)
-        root = total.sqrt() if p == 2 else total.pow(1.0 / p)
+        root = total._root(1.0 / p)
         axes = resolve_axes(axis, self.ndim)
         return self._statistics_result(self._finish(root.mul(scale).uop, axes, keepdim))

@@ -9,6 +9,8 @@ from tg_ir.dtype import DType, dtypes, sum_accumulator
 from tg_ir.graph import Combine, ConstType, Ops, ReduceArg, UOp, same_extent
 
 from tg_frontend.nodes.broadcasting import filled, positions, resolve_axes, resolve_axis
+from tg_frontend.nodes.sizes import expect_plain_sizes
+from tg_frontend.tensor.keyword_names import also_called
 from tg_frontend.tensor.reduction import Axes, Reduction, without_axes
 
 _POSITION = dtypes.int32
@@ -40,6 +42,7 @@ class Scanning(Reduction):
 
     __slots__ = ()
 
+    @also_called("dim", "axis")
     def argmax(self, axis: int | None = None, keepdim: bool = False) -> Self:
         """The position of the largest element, the first of equals.
 
@@ -50,6 +53,7 @@ class Scanning(Reduction):
         """
         return self._position(axis, keepdim, True)
 
+    @also_called("dim", "axis")
     def argmin(self, axis: int | None = None, keepdim: bool = False) -> Self:
         """The position of the smallest element, the first of equals.
 
@@ -93,24 +97,29 @@ class Scanning(Reduction):
         result = wide._scan(op, axis)
         return result.cast(self.dtype) if self.is_floating_point() else result
 
+    @also_called("dim", "axis")
     def cumsum(self, axis: int = 0) -> Self:
         """The sums of all elements up to each one; dtypes as in `sum`."""
         return self._accumulating_scan(Ops.ADD, axis)
 
+    @also_called("dim", "axis")
     def cumprod(self, axis: int = 0) -> Self:
         """The products of all elements up to each one."""
         return self._accumulating_scan(Ops.MUL, axis)
 
+    @also_called("dim", "axis")
     def cummax(self, axis: int = 0) -> Self:
         """The largest of all elements up to each one; NaN from the first NaN on."""
         return self._scan(Ops.OR if self.dtype is dtypes.bool else Ops.MAX, axis)
 
+    @also_called("dim", "axis")
     def cummin(self, axis: int = 0) -> Self:
         """The smallest of all elements up to each one."""
         if self.is_floating_point():
             return self.neg()._scan(Ops.MAX, axis).neg()
         return self.bitwise_not().cummax(axis).bitwise_not()
 
+    @also_called("dim", "axis")
     def logcumsumexp(self, axis: int = 0) -> Self:
         """The logarithm of the running sum of exponentials, without overflow or loss.
 
@@ -121,6 +130,7 @@ class Scanning(Reduction):
         if self.ndim == 0:
             return self._statistics_result(x)
         number = resolve_axis(axis, self.ndim)
+        expect_plain_sizes(self.shape, "logcumsumexp")
         extent = int(self.shape[number])
         distance = 1
         while distance < extent:
@@ -147,18 +157,21 @@ class Scanning(Reduction):
         exponential = shifted.exp()
         return shifted, exponential, exponential.sum(axis, keepdim=True)
 
+    @also_called("dim", "axis")
     def softmax(self, axis: int = -1, dtype: DType | None = None) -> Self:
         """Exponentials divided by their sum along an axis, without overflow."""
         x = self if dtype is None else self.cast(dtype)
         _, exponential, total = x._exponentials(axis)
         return x._statistics_result(exponential.div(total))
 
+    @also_called("dim", "axis")
     def log_softmax(self, axis: int = -1, dtype: DType | None = None) -> Self:
         """The logarithm of the softmax, without overflow."""
         x = self if dtype is None else self.cast(dtype)
         shifted, _, total = x._exponentials(axis)
         return x._statistics_result(shifted.sub(total.log()))
 
+    @also_called("dim", "axis")
     def logsumexp(self, axis: Axes = None, keepdim: bool = False) -> Self:
         """The logarithm of the sum of exponentials, without overflow; -inf over an empty axis."""
         x = self._statistics_operand()
@@ -170,6 +183,7 @@ class Scanning(Reduction):
         total = x.sub(base).exp().sum(axis, keepdim=True).log().add(base)
         return self._statistics_result(self._finish(total.uop, axes, keepdim))
 
+    @also_called("dim", "axis")
     def softmin(self, axis: int = -1) -> Self:
         """The softmax of the negation."""
         return self.neg().softmax(axis)

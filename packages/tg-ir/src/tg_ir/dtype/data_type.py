@@ -367,8 +367,17 @@ _ALIASES: dict[str, DType] = {
 }
 
 
+def _name_of_numpy_type(dtype: object) -> str | None:
+    """The name of what numpy calls a dtype: an object of its own, or a class of scalars."""
+    owner = dtype if isinstance(dtype, type) else type(dtype)
+    if owner.__module__.partition(".")[0] != "numpy":
+        return None
+    name = dtype.__name__ if isinstance(dtype, type) else getattr(dtype, "name", None)
+    return name.rstrip("_") if isinstance(name, str) else None
+
+
 def to_dtype(dtype: DType | str) -> DType:
-    """`dtype` itself, or the type a name stands for.
+    """`dtype` itself, or the type a name or a dtype of numpy stands for.
 
     Raises:
         DTypeError: no type has this name.
@@ -378,4 +387,6 @@ def to_dtype(dtype: DType | str) -> DType:
             f"{dtype!r} is the layout of a buffer, not the type of an element; "
             f"cast to dtypes.{dtype.base.name}"
         )
-    return dtype if isinstance(dtype, DType) else _from_name(dtype)
+    if isinstance(dtype, DType):
+        return dtype
+    return _from_name(dtype if isinstance(dtype, str) else _name_of_numpy_type(dtype) or dtype)
