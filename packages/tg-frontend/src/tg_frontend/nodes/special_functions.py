@@ -215,23 +215,52 @@ def float_floor_division(left: UOp, right: UOp) -> tuple[UOp, UOp]:
     return quotient, remainder
 
 
+# (tanh(x) / x - 1) / x^2 as a polynomial in x^2 for |x| < 0.65, by interpolation at Chebyshev
+# points; relative error of tanh below 2**-29 and 2**-57
+_TANH = {
+    32: (
+        -0.3333333432674408,
+        0.13333290815353394,
+        -0.053956348448991776,
+        0.021746186539530754,
+        -0.00827245693653822,
+        0.0022149027790874243,
+    ),
+    64: (
+        -0.3333333333333333,
+        0.1333333333333269,
+        -0.053968253967523805,
+        0.021869488503715003,
+        -0.00886323478311531,
+        0.0035921178555848596,
+        -0.001455745948797281,
+        0.0005895179288801019,
+        -0.0002371475243883848,
+        9.171864832560293e-05,
+        -3.027591747967918e-05,
+        6.052277071089027e-06,
+    ),
+}
+
+
 def tanh(uop: UOp) -> UOp:
     """The hyperbolic tangent of a float of 32 or 64 bits.
 
-    Near 0 it is `e / (e + 2)` with `e = exp(2|x|) - 1` by its series, elsewhere `1 - 2 /
-    (exp(2|x|) + 1)`.
+    Near 0 a polynomial, elsewhere `1 - 2 / (exp(2|x|) + 1)`.
     """
     is_negative = uop < 0
     magnitude = is_negative.where(-uop, uop)
     # above 30 the result is 1 in every format; bounded, so that the derivative is no 0 times
     # infinity
-    doubled = minimum(magnitude, magnitude.const_like(30.0)) * 2.0
-    is_small = magnitude < 0.25
-    terms = 10 if uop.dtype.bits == 32 else 18
-    excess = doubled.const_like(0)
-    for order in range(terms, 0, -1):
-        excess = (excess + 1.0) * doubled * (1.0 / order)
-    near = excess / (excess + 2.0)
-    far = (exp(doubled) + 1.0).alu(Ops.RECIPROCAL) * -2.0 + 1.0
-    result = is_small.where(near, far)
+    bounded = minimum(magnitude, magnitude.const_like(30.0))
+    square = bounded * bounded
+    coefficients = _TANH[uop.dtype.bits]
+    inner = square.const_like(coefficients[-1])
+    for coefficient in coefficients[-2::-1]:
+        inner = inner.alu(Ops.MULACC, square, square.const_like(coefficient))
+    near = (bounded * square).alu(Ops.MULACC, inner, bounded)
+    # what the rounded exponent is off by counts half an ulp of the result at most
+    exponential = (bounded * 2.0 * LOG2_E).alu(Ops.EXP2)
+    far = (exponential + 1.0).alu(Ops.RECIPROCAL) * -2.0 + 1.0
+    result = (magnitude < 0.65).where(near, far)
     return is_negative.where(-result, result)
