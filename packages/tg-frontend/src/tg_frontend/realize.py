@@ -165,10 +165,15 @@ def _prepare_all(linear: UOp, kept: set[UOp]) -> list[_Prepared]:
     return prepared
 
 
-def _run_all(prepared: Iterable[_Prepared]) -> None:
+def _run_all(prepared: Sequence[_Prepared]) -> None:
     for part in prepared:
+        # before memory is allocated: so they see whose contents these programs make
         for observer in observers():
             observer.before_run(part.program, part.inputs, part.values)
+    for part in prepared:  # all, before the first runs
+        for buffer in part.inputs:
+            buffer.ensure_allocated()
+    for part in prepared:
         part.executor.run(part.inputs, part.values)
 
 
@@ -231,7 +236,7 @@ def _prepare(part: _Part, temporaries: Sequence[UOp]) -> _Prepared:
     inputs = []
     for node in schedule_buffers(part.linear):
         if node.arg.id not in temporary_ids:
-            inputs.append(_memory(node).ensure_allocated())
+            inputs.append(_memory(node))
     executor = Executor(program, use_graph=False)
     return _Prepared(program, executor, inputs, bound_values(part.linear))
 
@@ -257,6 +262,12 @@ def memory_of(holder: ValueHolder) -> Buffer | None:
         raise StaleVersionError(
             f"a value of shape {holder.uop.shape} is a view of a buffer; make it contiguous first"
         )
+    return storage.buffer_of(place_of(holder.uop))
+
+
+def storage_of(holder: ValueHolder) -> Buffer:
+    """The memory that a tensor with elements looks into, realised first."""
+    realize(holder)
     return storage.buffer_of(place_of(holder.uop))
 
 

@@ -8,6 +8,7 @@ import pytest
 from tg_frontend import Tensor, TinyJit, Variable, nn
 from tg_frontend.jit.reachable import ReachedTensors, reachable_tensors
 from tg_frontend.nn.optim import SGD, OptimizerGroup
+from tg_ir.device import Launch
 
 
 class Node:
@@ -230,3 +231,28 @@ def test_learning_rate_of_a_group_is_that_of_all() -> None:
 def test_learning_rate_keeps_its_name_in_state_dicts() -> None:
     optimizer = SGD([Tensor([1.0])], lr=0.5)
     assert nn.state.get_state_dict(optimizer)["lr"] is optimizer.lr
+
+
+# ---- what the call makes
+
+
+def test_what_the_call_makes_is_no_constant_of_the_program() -> None:
+    weight = Tensor([1.0, 2.0], requires_grad=True).realize()
+    optimizer = SGD([weight], lr=0.5)
+
+    @TinyJit
+    def gradient(x: Tensor) -> Tensor:
+        optimizer.zero_grad()
+        loss = (weight * x).sum()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    with Tensor.train():
+        for _ in range(3):
+            gradient(Tensor([1.0, 1.0]))
+    captured = gradient.captured
+    assert captured is not None
+    program = captured.executor.program
+    assert program.constants == ()
+    assert all(isinstance(step, Launch) for step in program.steps)
