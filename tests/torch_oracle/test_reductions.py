@@ -193,6 +193,14 @@ def test_norm_of_values_whose_squares_overflow_or_vanish() -> None:
         assert np.isclose(Tensor(x).norm().item(), 5 * scale, rtol=1e-6)
 
 
+def test_gradient_of_roots_at_zero_is_zero() -> None:
+    x = np.array([[0.0, 0.0], [2.0, 2.0], [1.0, 2.0]])
+    check(lambda t: t.std(1), lambda t: t.std(1), x)
+    for p in (1.0, 2.0, 3.0):
+        check(lambda t, q=p: t.norm(q, 1), lambda t, q=p: torch.linalg.vector_norm(t, q, 1), x)
+    check(lambda t: t.normalize(dim=1), lambda t: torch.nn.functional.normalize(t, dim=1), x)
+
+
 @pytest.mark.parametrize("p", [1.0, 2.0])
 def test_normalize(p: float, rng: np.random.Generator) -> None:
     x = rng.uniform(0.1, 2, (3, 4, 2))

@@ -126,3 +126,15 @@ def test_activation_of_bytes_is_that_of_floats(name: str) -> None:
     actual = getattr(Tensor(x), name)()
     expected = getattr(Tensor(x.astype(np.float32)), name)()
     np.testing.assert_array_equal(actual.numpy(), expected.numpy())
+
+
+def test_gradient_of_a_root_at_zero_is_zero() -> None:
+    x = Tensor([[0.0, 0.0], [2.0, 2.0]])
+    for function in (lambda t: t.std(1), lambda t: (t - t.mean(1, keepdim=True)).norm(2.0, 1)):
+        assert function(x).sum().gradient(x)[0].tolist() == [[0.0, 0.0], [0.0, 0.0]]
+
+
+def test_softmin_of_bytes_is_that_of_floats() -> None:
+    x = np.array([0, 1, 2], np.uint8)
+    expected = Tensor(x.astype(np.float32)).softmin()
+    np.testing.assert_array_equal(Tensor(x).softmin().numpy(), expected.numpy())

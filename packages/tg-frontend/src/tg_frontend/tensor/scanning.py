@@ -184,7 +184,8 @@ class Scanning(Reduction):
         return self._statistics_result(self._finish(total.uop, axes, keepdim))
 
     @also_called("dim", "axis")
-    def softmin(self, axis: int = -1) -> Self:
+    def softmin(self, axis: int = -1, dtype: DType | None = None) -> Self:
         """The softmax of the negation."""
-        return self.neg().softmax(axis)
+        x = self if dtype is None else self.cast(dtype)
+        return x._floating().neg().softmax(axis)
 
