@@ -88,6 +88,18 @@ def test_overlapping_copy_reads_before_it_writes(name: str, run: Run) -> None:
     same(run(program, X), expected)
 
 
+def test_overlapping_copies_after_each_other(run: Run) -> None:
+    def program(x: Tensor) -> Tensor:
+        backwards = x[::-1]
+        backwards.assign(x)
+        x[1:] = x[:-1]
+        backwards = x[::-1]
+        backwards.assign(x)
+        return x
+
+    same(run(program, X), np.float32([2, 3, 4, 5, 6, 6]))
+
+
 PINNED: dict[str, tuple[Callable[[Tensor], Tensor], np.ndarray]] = {
     "row": (lambda x: x[0], X[0]),
     "whole slice": (lambda x: x[:], X),

@@ -140,14 +140,16 @@ def _finished_kernels(plan: Plan, storage: Storage, values: KernelValues) -> lis
     for node in reversed(plan.copied):
         kernels.append(transfer_call(node, storage))
     read_copies: dict[UOp, UOp] = {}
+    read_elsewhere: dict[UOp, dict[UOp, UOp]] = {}
     for after in storage.reads_copied:
         version = storage.copies.get(after) or storage.version_buffer(after.src[0])
         if version not in read_copies:
             read_copies[version] = snapshot_of(version)
             kernels.append(copy_kernel(read_copies[version], version))
+        # only this version: what another write overwrites may be what this one writes
+        read_elsewhere[after] = {version: read_copies[version]}
     for draft in reversed(plan.kernels):
-        copied = read_copies if draft.node in storage.reads_copied else {}
-        kernels.append(_finished(draft, values, copied))
+        kernels.append(_finished(draft, values, read_elsewhere.get(draft.node, {})))
     return kernels
 
 
