@@ -26,6 +26,8 @@ class Indexing(Windows):
     def __getitem__(self, key: Any) -> Self:
         """The elements that ints, slices, None, Ellipsis, int and bool tensors choose, as in numpy.
 
+        But for an int beside index tensors: it is taken before them, as in torch.
+
         Ints and slices give a view: writing to it writes here. A bool tensor is counted at once,
         since its result has as many elements as it is true. An int tensor may point outside: that
         reads 0.
