@@ -268,9 +268,13 @@ ROW_WORDS = 4
 
 
 def walk(
-    native: Native, launches: list[tuple[Any, np.ndarray, int]], workers: int, times: int = 1
+    native: Native,
+    launches: list[tuple[Any, np.ndarray, int]],
+    workers: int,
+    times: int = 1,
+    present: int | None = None,
 ) -> None:
-    """Let `workers` threads walk a table of (kernel, its buffer, extent)."""
+    """Let the first `present` of `workers` (all) walk a table of (kernel, its buffer, extent)."""
     text = LLVMRenderer(HOST).support_sources()[WALKER_NAME]
     walker = native(LLVMCompiler(HOST).compile(text), WALKER_NAME)
     tables = [(ctypes.c_uint64 * 1)(array.ctypes.data) for _, array, _ in launches]
@@ -280,13 +284,13 @@ def walk(
             *(kernel.address, ctypes.addressof(tables[row]), 0, extent)
         ]
     for _ in range(times):
-        barrier = (ctypes.c_int64 * 1)()
-        buffers = (ctypes.c_void_p * 2)(ctypes.addressof(rows), ctypes.addressof(barrier))
+        counters = (ctypes.c_int64 * (8 * len(launches)))()
+        buffers = (ctypes.c_void_p * 2)(ctypes.addressof(rows), ctypes.addressof(counters))
         bounds = (ctypes.c_int64 * 2)(0, len(launches))
         arguments = (ctypes.addressof(buffers), ctypes.addressof(bounds))
         threads = [
             threading.Thread(target=walker.function, args=(*arguments, worker, workers))
-            for worker in range(workers)
+            for worker in range(workers if present is None else present)
         ]
         for thread in threads:
             thread.start()
@@ -327,6 +331,13 @@ def test_the_walker_waits_between_launches(native_kernel: Native) -> None:
     first, second = data[: 2 * COUNT], data[COUNT:]
     walk(native_kernel, [(kernel, first, COUNT), (kernel, second, COUNT)], 2, times=50)
     assert data[2 * COUNT :].tolist() == [2] * COUNT
+
+
+def test_a_worker_that_never_comes_is_not_waited_for(native_kernel: Native) -> None:
+    data = np.zeros(COUNT, np.int64)
+    launches = [(increment_kernel(native_kernel), data, COUNT)] * 5
+    walk(native_kernel, launches, workers=3, present=1)
+    assert data.tolist() == [5] * COUNT
 
 
 def test_extents_below_the_number_of_workers_run_once(native_kernel: Native) -> None:

@@ -27,18 +27,17 @@ from tg_ir.dtype import dtypes
 COUNT = 1000
 STEPS = 40
 
-# What docs/reference/cpu-walker.md says, written down a second time.
+# What docs/reference/cpu-walker.md says, written down a second time; parts of one iteration each.
 WALKER = """
 declare i32 @sched_yield()
 define void @tg_walker(ptr %b, ptr %v, i64 %worker, i64 %workers) {
 entry:
   %rows = load ptr, ptr %b
-  %bp = getelementptr ptr, ptr %b, i64 1
-  %barrier = load ptr, ptr %bp
+  %cp = getelementptr ptr, ptr %b, i64 1
+  %counters = load ptr, ptr %cp
   %first = load i64, ptr %v
   %ep = getelementptr i64, ptr %v, i64 1
   %end = load i64, ptr %ep
-  %right = add i64 %worker, 1
   br label %head
 head:
   %r = phi i64 [%first, %entry], [%r1, %crossed]
@@ -54,24 +53,22 @@ row:
   %vals = load ptr, ptr %p2
   %p3 = getelementptr i64, ptr %p0, i64 3
   %extent = load i64, ptr %p3
-  %lw = mul i64 %extent, %worker
-  %lo = sdiv i64 %lw, %workers
-  %hw = mul i64 %extent, %right
-  %hi = sdiv i64 %hw, %workers
-  %some = icmp slt i64 %lo, %hi
-  br i1 %some, label %call, label %arrive
+  %claim.offset = mul i64 %r, 64
+  %claimed = getelementptr i8, ptr %counters, i64 %claim.offset
+  %finished = getelementptr i8, ptr %claimed, i64 8
+  br label %claim
+claim:
+  %i = atomicrmw add ptr %claimed, i64 1 acq_rel
+  %mine = icmp slt i64 %i, %extent
+  br i1 %mine, label %call, label %wait
 call:
-  call void %kernel(ptr %table, ptr %vals, i64 %lo, i64 %hi)
-  br label %arrive
-arrive:
-  %old = atomicrmw add ptr %barrier, i64 1 acq_rel
-  %generation = sdiv i64 %old, %workers
-  %g1 = add i64 %generation, 1
-  %target = mul i64 %g1, %workers
-  br label %wait
+  %i1 = add i64 %i, 1
+  call void %kernel(ptr %table, ptr %vals, i64 %i, i64 %i1)
+  %old = atomicrmw add ptr %finished, i64 1 acq_rel
+  br label %claim
 wait:
-  %now = load atomic i64, ptr %barrier acquire, align 8
-  %open = icmp sge i64 %now, %target
+  %now = load atomic i64, ptr %finished acquire, align 8
+  %open = icmp sge i64 %now, %extent
   br i1 %open, label %crossed, label %yield
 yield:
   %ignored = call i32 @sched_yield()

@@ -1,7 +1,7 @@
 """Many launches as one: arguments laid out once in flat tables, then walked.
 
-With a native walker among the support kernels a run is one native call on every worker, with a
-barrier after each launch. Without one, Python walks the launches. `docs/reference/cpu-walker.md`
+With a native walker among the support kernels a run is one native call on every worker, which
+claim parts of each launch. Without one, Python walks the launches. `docs/reference/cpu-walker.md`
 has the layout.
 """
 
@@ -27,6 +27,9 @@ WALKER = "tg_walker"
 _COLUMNS = 4
 _EXTENT_COLUMN = 3
 _WORD = 8
+
+# Parts claimed and parts finished of each row, on a cache line of their own.
+_COUNTER_BYTES = 64
 
 # Ctrl-C is seen between slices; waking the workers for each costs about 0.1 ms.
 _SLICE_SECONDS = 0.1
@@ -58,7 +61,7 @@ class CPUGraph(DeviceGraph[HostMemory]):
         )()
         self._vals = (ctypes.c_int64 * max(sum(len(launch.vals) for launch in launches), 1))()
         self._rows = (ctypes.c_int64 * max(_COLUMNS * len(launches), 1))()
-        self._barrier = (ctypes.c_int64 * 16)()  # one counter, alone in its cache line
+        self._counters = (ctypes.c_char * max(_COUNTER_BYTES * len(launches), _COUNTER_BYTES))()
         self._uses: dict[int, list[int]] = {}
         self._first_val: list[int] = []
         self._seconds = 0.0
@@ -68,7 +71,7 @@ class CPUGraph(DeviceGraph[HostMemory]):
         for slot in self._uses:
             self.set_handle(slot, handles[slot])
         self._walker_buffers = struct.pack(
-            "2Q", ctypes.addressof(self._rows), ctypes.addressof(self._barrier)
+            "2Q", ctypes.addressof(self._rows), ctypes.addressof(self._counters)
         )
 
     def _fill_rows(self, launches: Sequence[GraphLaunch]) -> None:
@@ -123,12 +126,14 @@ class CPUGraph(DeviceGraph[HostMemory]):
         started = perf_counter()
         for number in range(slices):
             first, end = count * number // slices, count * (number + 1) // slices
-            self._walk_slice(walker, struct.pack("2q", first, end), workers if threaded else 1)
+            self._walk_slice(walker, first, end, workers if threaded else 1)
         if workers > 1 and self._choice.is_learning:
             self._choice.learn(threaded, perf_counter() - started)
 
-    def _walk_slice(self, walker: CPUProgram, bounds: bytes, workers: int) -> None:
-        self._barrier[0] = 0
+    def _walk_slice(self, walker: CPUProgram, first: int, end: int, workers: int) -> None:
+        counters = ctypes.addressof(self._counters) + _COUNTER_BYTES * first
+        ctypes.memset(counters, 0, _COUNTER_BYTES * (end - first))
+        bounds = struct.pack("2q", first, end)
 
         def walk(worker: int, _: int) -> None:
             walker.function(self._walker_buffers, bounds, worker, workers)
