@@ -268,6 +268,7 @@ def main() -> int:
 
 
 def _run(data: fashion_mnist.Dataset, options: argparse.Namespace) -> int:
+    (Tensor([1.0]) * 2).realize()  # a device or renderer that does not work is told before all else
     print(f"{len(data.train)} training and {len(data.test)} test images from {data.folder}")
     training = Training(data, options)
     if options.resume is not None:

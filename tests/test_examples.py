@@ -137,18 +137,20 @@ def test_the_second_interrupt_stops_at_once() -> None:
     [
         (("--data", "/nowhere"), "train-images-idx3-ubyte.gz does not exist; a data folder"),
         (("--dev", "TOASTER"), "no runtime offers device 'TOASTER'; installed: CPU"),
+        (("--dev", "CPU:FOO"), "no installed package offers renderer 'FOO'; CPU takes: LLVM"),
         (("--batch-size", "0"), "--batch-size is 1 to"),
         (("--resume", "nothing.safetensors"), "nothing.safetensors"),
         (("--checkpoint", "/nowhere/x.safetensors"), "folder /nowhere does not exist; make it"),
         (("--checkpoint", "/"), "cannot write /; name another file"),
     ],
-    ids=["data", "device", "batch size", "resume", "checkpoint folder", "checkpoint"],
+    ids=["data", "device", "renderer", "batch size", "resume", "checkpoint folder", "checkpoint"],
 )
 def test_bad_options_are_one_line(options: tuple[str, str], message: str) -> None:
     result = run_example("train_fashion_mnist.py", *options)
     assert result.returncode == 1
     assert message in result.stderr
     assert "Traceback" not in result.stderr
+    assert "epoch" not in result.stderr  # no bar has started
 
 
 def test_resuming_with_other_options_is_refused(few_images: Path, tmp_path: Path) -> None:

@@ -83,6 +83,18 @@ SETTINGS = [
         "x86_64,znver99\n           ^^^^^^^",
     ),
     case(
+        "cpu_type_unlike_any",
+        lambda: computed("CPU::x86_64,nonsense"),
+        ValueError,
+        "cpu type 'nonsense'; for example native, ",
+    ),
+    case(
+        "feature_before_the_type",
+        lambda: computed("CPU::x86_64,avx512f"),
+        ValueError,
+        "'avx512f'; that is a feature, and a cpu type comes first: x86_64,native,avx512f",
+    ),
+    case(
         "feature",
         lambda: computed("CPU::x86_64,x86-64-v3,avx51f"),
         ValueError,

@@ -70,14 +70,28 @@ def test_env_lists_every_setting(capsys: pytest.CaptureFixture[str]) -> None:
     with Context(DEBUG=0, THREADS=3):
         assert main(["env"]) == 0
     output = capsys.readouterr().out
-    assert {line.split()[0] for line in output.splitlines()[1:]} == set(ContextVar.registry)
+    table = output.partition("\n\n")[0]
+    named = {line.split()[0] for line in table.splitlines()[1:] if not line.startswith(" ")}
+    assert named == set(ContextVar.registry)
+    assert {"CACHEDIR", "CACHEMB"} <= named
+    header, *lines = table.splitlines()
+    assert max(len(line) - header.index("meaning") for line in lines) <= 64
     name, value, default, *_ = line_of("THREADS", output).split()
     assert (name, value, default) == ("THREADS", "3", "0")
 
 
+def test_env_shows_the_folder_of_the_disk_cache(capsys: pytest.CaptureFixture[str]) -> None:
+    with Context(CACHEDIR="/somewhere/else", CCACHE=1):
+        main(["env"])
+    assert "disk cache: /somewhere/else\n" in capsys.readouterr().out
+    with Context(CACHEDIR="/somewhere/else", CCACHE=0):
+        main(["env"])
+    assert "disk cache: /somewhere/else (not used: CCACHE=0)" in capsys.readouterr().out
+
+
 def test_columns_are_aligned(capsys: pytest.CaptureFixture[str]) -> None:
     main(["env"])
-    header, *lines = capsys.readouterr().out.splitlines()
+    header, *lines = capsys.readouterr().out.partition("\n\n")[0].splitlines()
     for line in lines:
         assert line[header.index("value") - 1] == " "
         assert line[header.index("meaning") - 2 : header.index("meaning")] == "  "

@@ -1,6 +1,6 @@
 """From a schedule to a `LinearProgram`: each kernel is found in a cache, or made."""
 
-from tg_codegen.compile.disk_cache import DiskCache, open_disk_cache
+from tg_codegen.compile.disk_cache import DiskCache, cache_folder, open_disk_cache
 from tg_codegen.compile.driver import (
     LoweredKernel,
     bound_values,
@@ -21,6 +21,7 @@ __all__ = [
     "LoweredKernel",
     "Workspace",
     "bound_values",
+    "cache_folder",
     "clear_kernel_cache",
     "compile_kernel",
     "compile_schedule",

@@ -174,7 +174,7 @@ def open_disk_cache() -> DiskCache | None:
     """The cache that the settings name; None where `CCACHE` is 0."""
     if not CCACHE:
         return None
-    return _opened(_folder() / f"cache-{_LAYOUT}.sqlite3", int(CACHEMB) << 20)
+    return _opened(cache_folder() / f"cache-{_LAYOUT}.sqlite3", int(CACHEMB) << 20)
 
 
 @cache
@@ -182,7 +182,8 @@ def _opened(path: Path, limit_bytes: int) -> DiskCache:
     return DiskCache(path, limit_bytes)
 
 
-def _folder() -> Path:
+def cache_folder() -> Path:
+    """The folder of the disk cache, as the settings say."""
     if CACHEDIR.value:
         return Path(CACHEDIR.value)
     if XDG_CACHE_HOME.value:

@@ -27,6 +27,8 @@ _FAMILY_FEATURES = {"x86_64": "+64bit,+sse2", "riscv64": "+m,+a,+f,+d,+c"}
 
 _REFUSED = re.compile(r"'(?P<name>[^']*)' is not a recognized (?P<kind>processor|feature)")
 _LISTED = re.compile(r"^  (\S+) +- ", re.MULTILINE)
+_FEATURES = "Available features"
+_listings: dict[str, str] = {}  # by family: LLVM answers `help` once a process
 _STDERR = 2
 _stderr_lock = threading.Lock()
 
@@ -64,17 +66,34 @@ def make_target_machine(binding: Any, arch: CpuArch, opt_level: int) -> Any:
     machine, complaint = _with_stderr(lambda: make(cpu))
     refused = _REFUSED.search(complaint)
     if refused is not None:
-        known = _LISTED.findall(_with_stderr(lambda: make("help"))[1])
-        raise _unknown_name(arch, refused["name"].lstrip("+-"), refused["kind"], known)
+        if arch.family not in _listings:
+            _listings[arch.family] = _with_stderr(lambda: make("help"))[1]
+        raise _unknown_name(arch, refused, _listings[arch.family])
     return machine
 
 
-def _unknown_name(arch: CpuArch, name: str, kind: str, known: list[str]) -> TargetError:
-    what = "cpu type" if kind == "processor" else "feature"
+def _unknown_name(arch: CpuArch, refused: re.Match[str], listing: str) -> TargetError:
+    """The error for a name that LLVM refused.
+
+    Args:
+        arch: where it stands.
+        refused: match of `_REFUSED`.
+        listing: what LLVM says to `help`: the cpu types, then the features; may be empty.
+    """
+    name = refused["name"].lstrip("+-")
+    is_type = refused["kind"] == "processor"
+    types, features = (_LISTED.findall(part) for part in listing.partition(_FEATURES)[::2])
+    what = "cpu type" if is_type else "feature"
+    known = types if is_type else features
     close = did_you_mean(name, known) if known else ""
-    hint = close if close.startswith("did") else "'clang --print-supported-cpus' lists them"
-    if kind == "feature" and not close.startswith("did"):
+    if close.startswith("did"):
+        hint = close
+    elif is_type:
+        hint = f"for example {', '.join(['native', *types[:1], *types[-1:]])}"
+    else:
         hint = "features are named as for clang -m, such as avx2"
+    if is_type and name in features:
+        hint = f"that is a feature, and a cpu type comes first: {arch.family},native,{name}"
     text = str(arch)
     return TargetError(
         f"LLVM knows no {arch.family} {what} '{name}'; {hint}", text, text.index(name), len(name)
