@@ -89,6 +89,12 @@ def test_program_is_the_same_after_save_and_load(tmp_path: Path) -> None:
     assert load_program(path) == PROGRAM
 
 
+def test_names_of_inputs_are_saved(tmp_path: Path) -> None:
+    buffers = (BufferDecl(4, "CPU", "input", name="x"), BufferDecl(4, "CPU", "input"))
+    program = program_from_bytes(program_to_bytes(LinearProgram(buffers, (), ())))
+    assert program.input_names() == ("x", "")
+
+
 names = st.text(min_size=1, max_size=8)
 kernels = st.builds(
     TinyELF,

@@ -6,9 +6,11 @@ import functools
 import threading
 import weakref
 from collections.abc import Callable
+from os import PathLike
 from typing import Any, Generic, ParamSpec, TypeVar, cast, overload
 
 from tg_ir.config import JIT
+from tg_ir.device import save_program
 
 from tg_frontend.capture import observers
 from tg_frontend.errors import ArgumentError
@@ -17,6 +19,7 @@ from tg_frontend.jit.call_signature import CallSignature
 from tg_frontend.jit.captured_call import CapturedCall
 from tg_frontend.jit.capturing import capture_call
 from tg_frontend.jit.errors import JitError
+from tg_frontend.jit.saving import parameter_names, program_to_save
 from tg_frontend.jit.state_lookup import StateMovedError
 
 P = ParamSpec("P")
@@ -53,6 +56,7 @@ class TinyJit(Generic[P, ResultT]):
         if not callable(fxn):
             raise ArgumentError(f"TinyJit: expected a function of tensors, got {fxn!r}")
         self.fxn = fxn
+        self._own_parameters = 0  # how many of the first the caller does not give
         self._lock = threading.RLock()
         self._of_instance: weakref.WeakKeyDictionary[Any, TinyJit[..., ResultT]] = (
             weakref.WeakKeyDictionary()
@@ -66,6 +70,25 @@ class TinyJit(Generic[P, ResultT]):
             self.cnt = 0
             self.captured: CapturedCall | None = None
             self._signature: CallSignature | None = None
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the captured program to a file that `tg_ir.device.load_program` reads.
+
+        State, such as weights, is stored with the contents it has now. What a caller of the program
+        brings, `LinearProgram.input_names` lists: arguments by the names of their parameters, and
+        "result", "result[0]", ..., to be filled.
+
+        Raises:
+            JitError: nothing is captured yet, or what was cannot be saved; says why.
+        """
+        with self._lock:
+            if self.captured is None:
+                raise JitError(
+                    "save(): nothing is captured yet; call the function twice with arguments of "
+                    "the shapes to save it for"
+                )
+            names = parameter_names(self.fxn)[self._own_parameters :]
+            save_program(program_to_save(self.captured, names), path)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> ResultT:
         """Call the function, or what was captured of it.
@@ -98,6 +121,7 @@ class TinyJit(Generic[P, ResultT]):
         found = self._of_instance.get(instance)
         if found is None:
             found = TinyJit(_bound_weakly(self.fxn, instance))
+            found._own_parameters = 1
             self._of_instance[instance] = found
         return found
 

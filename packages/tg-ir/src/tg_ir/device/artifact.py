@@ -57,6 +57,7 @@ class BufferDecl:
     Temporaries that the memory planner placed share an arena: one allocation a device and arena
     number, in which this buffer starts at `offset`. `arena` is None for a temporary that has its
     own allocation. The target of a `View` step is a temporary too, and gets no memory.
+    `name` says which input it is, such as "x" or "result", where whoever made the program knew.
     """
 
     nbytes: int
@@ -64,6 +65,7 @@ class BufferDecl:
     role: BufferRole
     arena: int | None = None
     offset: int = 0
+    name: str = ""
 
 
 @dataclass(frozen=True)
@@ -125,6 +127,10 @@ class LinearProgram:
     def input_indices(self) -> tuple[int, ...]:
         """Return the indices of the buffers that the caller brings, in its order."""
         return self.indices_of("input")
+
+    def input_names(self) -> tuple[str, ...]:
+        """Return the names of the buffers that the caller brings, in its order; "" if unnamed."""
+        return tuple(self.buffers[index].name for index in self.input_indices())
 
     def indices_of(self, role: BufferRole) -> tuple[int, ...]:
         """Return the indices of the buffers with this role."""

@@ -140,13 +140,16 @@ def _manifest_of(program: LinearProgram) -> dict[str, Json]:
 
 
 def _write_buffer(decl: BufferDecl) -> Json:
-    return {
+    fields: dict[str, Json] = {
         "nbytes": decl.nbytes,
         "device": decl.device,
         "role": decl.role,
         "arena": decl.arena,
         "offset": decl.offset,
     }
+    if decl.name:
+        fields["name"] = decl.name
+    return fields
 
 
 def _write_kernel(kernel: TinyELF) -> Json:
@@ -233,6 +236,7 @@ def _read_buffer(entry: Json) -> BufferDecl:
         role=role,
         arena=None if arena is None else _as_int(arena),
         offset=_as_int(fields["offset"]),
+        name=_as_str(fields.get("name", "")),
     )
 
 
