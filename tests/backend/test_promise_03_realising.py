@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tg_frontend import Tensor
 
 from .programs import Run, as_arrays, assert_same_floats
-from .statements import Statement, in_tensors, statements
+from .statements import Statement, in_numpy, in_tensors, statements
 
 X = np.float32([0.5, -1.25, 3.7, 0.0, 1e-3, -8.1])
 Y = np.float32([2.5, 0.3, -0.7, 11.0, -3e4, 0.9])
@@ -116,7 +116,7 @@ def test_realising_between_any_statements_changes_nothing(
         if chosen:
             more.append(Statement("realize", statement.source, 0, 0, 0))
     x, y = np.arange(6, dtype=np.float32), np.arange(6, dtype=np.float32) * 10
-    expected = run(lambda x, y: in_tensors(plain, x, y), x, y)
+    expected = in_numpy(plain, x, y)
     actual = run(lambda x, y: in_tensors(more, x, y), x, y)
     for result, wanted in zip(actual, expected, strict=True):
         np.testing.assert_array_equal(result, wanted)

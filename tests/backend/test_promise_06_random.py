@@ -9,7 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tg_frontend import Device, Tensor
+from tg_frontend.tensor.random import generator_position
 from tg_ir.graph import Ops
+
+from .programs import Run
 
 DRAWS: dict[str, Callable[..., Tensor]] = {
     "rand": lambda device: Tensor.rand(3, 4, device=device),
@@ -21,6 +24,48 @@ DRAWS: dict[str, Callable[..., Tensor]] = {
     "normal": lambda device: Tensor.normal(6, mean=3.0, std=0.5, device=device),
 }
 SEED = 1234
+
+
+def threefry(counter: np.ndarray, key: int) -> np.ndarray:
+    """Threefry-2x32 with 20 rounds (Salmon and others, 2011), the low word first."""
+    mask = np.uint64(0xFFFFFFFF)
+    keys = [key & 0xFFFFFFFF, key >> 32]
+    keys.append(0x1BD11BDA ^ keys[0] ^ keys[1])
+    low = ((counter & mask) + np.uint64(keys[0])) & mask
+    high = ((counter >> np.uint64(32)) + np.uint64(keys[1])) & mask
+    for number in range(20):
+        turn = np.uint64((13, 15, 26, 6, 17, 29, 16, 24)[number % 8])
+        low = (low + high) & mask
+        high = ((high << turn) | (high >> (np.uint64(32) - turn))) & mask
+        high ^= low
+        if number % 4 == 3:
+            step = number // 4 + 1
+            low = (low + np.uint64(keys[step % 3])) & mask
+            high = (high + np.uint64(keys[(step + 1) % 3] + step)) & mask
+    return (high << np.uint64(32)) | low
+
+
+@settings(max_examples=15)
+@given(seed=st.integers(0, 2**40), sizes=st.lists(st.integers(1, 9), min_size=1, max_size=3))
+def test_any_draw_is_the_next_part_of_one_sequence(
+    run: Run, seed: int, sizes: list[int]
+) -> None:
+    def program(x: Tensor) -> list[Tensor]:
+        draws = [Tensor.rand(size) for size in sizes]
+        return [draw + x for draw in reversed(draws)]
+
+    Tensor.manual_seed(seed)
+    run(program, np.zeros(1, np.float32))
+    key, following, _ = generator_position()
+    actual = run(program, np.zeros(1, np.float32))
+    # the last of the calls that `run` makes
+    first = generator_position().next_counter - sum(sizes)
+    assert first >= following
+    bits = threefry(np.arange(first, first + sum(sizes), dtype=np.uint64), key)
+    numbers = ((bits >> np.uint64(40)).astype(np.float64) * 2.0**-24).astype(np.float32)
+    expected = np.split(numbers, np.cumsum(sizes)[:-1])
+    for result, wanted in zip(reversed(actual), expected, strict=True):
+        np.testing.assert_array_equal(result, wanted)
 
 
 def drawn(

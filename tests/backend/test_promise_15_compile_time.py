@@ -10,13 +10,18 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from types import FrameType
+from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from tg_codegen.compile.driver import clear_kernel_cache
 from tg_codegen.schedule.schedule_cache import clear_schedule_cache
 from tg_frontend import Tensor
 from tg_ir.config import Context
+
+from .programs import Run
 
 X = np.linspace(-1, 1, 5, dtype=np.float32)
 
@@ -156,6 +161,32 @@ def test_deep_programs_need_no_recursion(program: Callable[[Tensor, int], Tensor
     with Context(SPEC=0), little_recursion(120):
         result = program(Tensor(X), 1200).numpy()
     assert np.isfinite(result).all()
+
+
+STEPS: dict[str, Callable[[Any, Any], Any]] = {
+    "halve": lambda x, y: x * 0.5,
+    "shift": lambda x, y: x + 0.25,
+    "mix": lambda x, y: x * 0.5 - y * 0.5,
+    "turn": lambda x, y: x[::-1],
+    "square": lambda x, y: x * x * 0.125,
+    "smaller": lambda x, y: (x < y) * x,
+}
+
+
+@settings(max_examples=5)
+@given(pattern=st.lists(st.sampled_from(sorted(STEPS)), min_size=2, max_size=5))
+def test_any_pattern_repeated_needs_no_recursion(run: Run, pattern: list[str]) -> None:
+    def program(x: Any) -> Any:
+        y = x * 0.75
+        for _ in range(600 // len(pattern)):
+            for name in pattern:
+                x, y = STEPS[name](x, y), x
+        return x + y
+
+    with np.errstate(all="ignore"):
+        expected = program(X)
+    with Context(SPEC=0), little_recursion(160):
+        np.testing.assert_array_equal(run(program, X)[0], expected)
 
 
 def test_deep_graph_is_verified_shown_and_freed_without_recursion() -> None:

@@ -7,10 +7,14 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
 from tg_frontend import Device, Tensor, TinyJit
 from tg_frontend.nn import optim
 from tg_ir.counters import GlobalCounters
 from tg_ir.graph import UOp
+
+from .programs import Run
+from .statements import Statement, in_numpy, in_tensors, statements
 
 SIZE = 4096
 NBYTES = SIZE * 4
@@ -156,6 +160,17 @@ def test_no_cache_holds_buffers() -> None:
     program()
     gc.collect()
     assert GlobalCounters.mem_used == before
+
+
+@settings(max_examples=15)
+@given(program=statements())
+def test_any_program_leaves_nothing_behind(run: Run, program: list[Statement]) -> None:
+    x, y = np.arange(6, dtype=np.float32), np.ones(6, np.float32)
+    before = GlobalCounters.mem_used
+    actual = run(lambda x, y: in_tensors(program, x, y), x, y)
+    assert GlobalCounters.mem_used == before
+    for result, expected in zip(actual, in_numpy(program, x, y), strict=True):
+        np.testing.assert_array_equal(result, expected)
 
 
 def test_memory_kept_for_reuse_can_be_given_back() -> None:

@@ -20,7 +20,7 @@ from tg_ir.events import CacheHit, CacheMissed, Event, subscribe
 
 from .determinism_probe import other_work
 from .programs import Program, Run
-from .statements import Statement, in_tensors, statements
+from .statements import Statement, in_numpy, in_tensors, statements
 
 PROBE = Path(__file__).with_name("determinism_probe.py")
 
@@ -75,6 +75,18 @@ def test_any_program_makes_the_same_kernels_again(program: list[Statement]) -> N
     again = keys_of(lambda x, y: in_tensors(program, x, y), x, y)
     assert again == first
     del kept
+
+
+@settings(max_examples=15)
+@given(program=statements())
+def test_any_program_gives_the_same_again(run: Run, program: list[Statement]) -> None:
+    rng = np.random.default_rng(1)
+    x, y = rng.standard_normal(6, np.float32), rng.standard_normal(6, np.float32)
+    results = [run(lambda x, y: in_tensors(program, x, y), x, y) for _ in range(2)]
+    for first, again in zip(*results, strict=True):
+        np.testing.assert_array_equal(again, first)
+    for result, expected in zip(results[0], in_numpy(program, x, y), strict=True):
+        np.testing.assert_array_equal(result, expected)
 
 
 def reduce_in_many_ways(x: Tensor) -> list[Tensor]:
