@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Sequence
 
 import numpy as np
 from tg_codegen.compile import bound_values, compile_schedule, schedule_buffers
-from tg_codegen.kernel.pipeline import LoweredKernel, lower_kernel
+from tg_codegen.kernel.pipeline import LoweredKernel, lower_call
 from tg_codegen.schedule import Schedule, create_schedule
 from tg_ir.device import Buffer, LinearProgram, canonical_device_name
 from tg_ir.device.execute import Executor
@@ -23,7 +23,7 @@ from tg_renderers.compilers.llvm import LLVMCompiler
 
 from .stages import Array, renderer
 
-Lower = Callable[[UOp, TargetCapabilities], LoweredKernel]
+Lower = Callable[[UOp, TargetCapabilities], Sequence[LoweredKernel]]
 
 _contents: weakref.WeakKeyDictionary[UOp, Array] = weakref.WeakKeyDictionary()
 
@@ -103,7 +103,7 @@ def _run_by_evaluating(made: Schedule, values: Sequence[UOp]) -> list[Array]:
 
 
 def compiled(
-    made: Schedule, kept: Collection[UOp] = (), lower: Lower = lower_kernel
+    made: Schedule, kept: Collection[UOp] = (), lower: Lower = lower_call
 ) -> tuple[LinearProgram, list[UOp]]:
     """The program of a schedule, and the BUFFERs that are its inputs."""
     wanted = {_storage(value).arg.id for value in kept}
@@ -119,7 +119,7 @@ def compiled(
 
 
 def run_compiled(
-    made: Schedule, values: Sequence[UOp], lower: Lower = lower_kernel
+    made: Schedule, values: Sequence[UOp], lower: Lower = lower_call
 ) -> list[Array]:
     """What the machine code of a schedule gives for `values`, whose inputs stay as they are."""
     results = [made.becomes[value] for value in values]

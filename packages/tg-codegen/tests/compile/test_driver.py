@@ -83,10 +83,10 @@ class HandLowering:
     workspaces: Sequence[Workspace] = ()
     names: list[str] = field(default_factory=list)
 
-    def __call__(self, sink: UOp, capabilities: TargetCapabilities) -> Lowered:
+    def __call__(self, sink: UOp, capabilities: TargetCapabilities) -> list[Lowered]:
         self.names.append(sink.arg.name)
         linear = [node for node in toposort((sink,)) if node.op is not Ops.SINK]
-        return Lowered(sink.arg.name, linear, self.extent, workspaces=self.workspaces)
+        return [Lowered(sink.arg.name, linear, self.extent, workspaces=self.workspaces)]
 
 
 @pytest.fixture(autouse=True)
@@ -325,7 +325,8 @@ def test_debug_shows_each_stage_once(capsys: pytest.CaptureFixture[str]) -> None
 def test_a_record_reads_as_it_was_written_and_damage_reads_as_none() -> None:
     signature = KernelSignature((BufferParameter("float32", True),), ("v0",))
     elf = TinyELF("name", b"code \x00\xff", "elf", "CPU:LLVM", signature)
-    made = CompiledKernel(elf, Var("v0") * 2, (Workspace(64),), Const(5), Const(6))
+    first = CompiledKernel(elf, Var("v0") * 2, (Workspace(64),), Const(5), Const(6))
+    made = (first, CompiledKernel(TinyELF("other", b"more", "elf", "CPU:LLVM", signature)))
     data = write_record(made)
     assert read_record(data) == made
     assert read_record(data[:-1]) is None

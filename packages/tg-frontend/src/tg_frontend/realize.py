@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tg_codegen.compile import bound_values, compile_schedule, schedule_buffers
-from tg_codegen.kernel.pipeline import lower_kernel
+from tg_codegen.kernel.pipeline import lower_call
 from tg_codegen.schedule import Schedule, create_schedule
 from tg_ir.device import Buffer, LinearProgram
 from tg_ir.device.execute import Executor
@@ -229,7 +229,7 @@ def _prepare(part: _Part, temporaries: Sequence[UOp]) -> _Prepared:
         toolchain.renderer,
         toolchain.compiler,
         part.device,
-        lower_kernel,
+        lower_call,
         temporaries,
     )
     temporary_ids = {node.arg.id for node in temporaries}

@@ -69,10 +69,13 @@ class LoweredKernel(Protocol):
         """Extra buffers, in the order of their PARAM slots after those of the CALL."""
 
 
-Lower: TypeAlias = Callable[[UOp, TargetCapabilities], LoweredKernel]
-"""Turns a kernel graph into a linear kernel for a target."""
+Lower: TypeAlias = Callable[[UOp, TargetCapabilities], Sequence[LoweredKernel]]
+"""Turns the kernel graph of a CALL into linear kernels for a target, in the order they run."""
 
-_kernels: dict[bytes, CompiledKernel] = {}
+CompiledCall: TypeAlias = tuple[CompiledKernel, ...]
+"""The programs of one CALL."""
+
+_kernels: dict[bytes, CompiledCall] = {}
 
 
 def compile_schedule(
@@ -107,8 +110,8 @@ def compile_schedule(
     for call in linear.src:
         match call.arg.kind:
             case "kernel":
-                kernel = compile_kernel(call, renderer, compiler, lower)
-                builder.add_launch(call, kernel)
+                for kernel in compile_call(call, renderer, compiler, lower):
+                    builder.add_launch(call, kernel)
             case "copy":
                 builder.add_copy(call)
             case kind:
@@ -121,10 +124,10 @@ def compile_schedule(
     return builder.finish()
 
 
-def compile_kernel(
+def compile_call(
     call: UOp, renderer: Renderer, compiler: Compiler, lower: Lower
-) -> CompiledKernel:
-    """The compiled kernel of one CALL, from this process, the disk cache, or made now.
+) -> CompiledCall:
+    """The programs of one CALL, from this process, the disk cache, or made now.
 
     Raises:
         CompileError, UnexpectedCompileError: as `compile_schedule`.
@@ -133,12 +136,14 @@ def compile_kernel(
     known = _kernels.get(key)
     if known is not None:
         return known
-    kernel = _find_on_disk(key)
-    if kernel is None:
-        kernel = _make_kernel(call, renderer, compiler, lower)
-        _store_on_disk(key, kernel)
-    _kernels[key] = kernel
-    return kernel
+    kernels = _find_on_disk(key)
+    if kernels is None:
+        _refuse_to_compile(call.arg.name)
+        lowered = lower(call.src[0], renderer.capabilities)
+        kernels = tuple([_make_kernel(call, one, renderer, compiler) for one in lowered])
+        _store_on_disk(key, kernels)
+    _kernels[key] = kernels
+    return kernels
 
 
 def compile_support(renderer: Renderer, compiler: Compiler) -> tuple[TinyELF, ...]:
@@ -147,19 +152,20 @@ def compile_support(renderer: Renderer, compiler: Compiler) -> tuple[TinyELF, ..
     Raises:
         CompileError, UnexpectedCompileError: as `compile_schedule`.
     """
-    made = []
+    made: list[TinyELF] = []
     for name, source in renderer.support_sources().items():
         key = support_key(source, compiler)
-        kernel = _kernels.get(key) or _find_on_disk(key)
-        if kernel is None:
+        kernels = _kernels.get(key) or _find_on_disk(key)
+        if kernels is None:
             _refuse_to_compile(name)
             signature = KernelSignature((), ())
             code = compiler.compile_cached(source)
             target = str(renderer.target)
-            kernel = CompiledKernel(TinyELF(name, code, compiler.code_format, target, signature))
-            _store_on_disk(key, kernel)
-        _kernels[key] = kernel
-        made.append(kernel.elf)
+            elf = TinyELF(name, code, compiler.code_format, target, signature)
+            kernels = (CompiledKernel(elf),)
+            _store_on_disk(key, kernels)
+        _kernels[key] = kernels
+        made.extend(kernel.elf for kernel in kernels)
     return tuple(made)
 
 
@@ -191,21 +197,21 @@ def bound_values(linear: UOp) -> dict[str, int]:
     return values
 
 
-def _find_on_disk(key: bytes) -> CompiledKernel | None:
+def _find_on_disk(key: bytes) -> CompiledCall | None:
     # What DEBUG shows exists only while a kernel is made, so it is made again, once a process.
     if DEBUG >= 3 and not ASSERT_COMPILE:
         return None
     cache = open_disk_cache()
     data = None if cache is None else cache.get(_CACHE, key)
-    kernel = None if data is None else read_record(data)
-    emit(CacheMissed(_CACHE, key.hex()) if kernel is None else CacheHit(_CACHE, key.hex()))
-    return kernel
+    kernels = None if data is None else read_record(data)
+    emit(CacheMissed(_CACHE, key.hex()) if kernels is None else CacheHit(_CACHE, key.hex()))
+    return kernels
 
 
-def _store_on_disk(key: bytes, kernel: CompiledKernel) -> None:
+def _store_on_disk(key: bytes, kernels: CompiledCall) -> None:
     cache = open_disk_cache()
     if cache is not None:
-        cache.put(_CACHE, key, write_record(kernel))
+        cache.put(_CACHE, key, write_record(kernels))
 
 
 def _refuse_to_compile(name: str) -> None:
@@ -217,15 +223,12 @@ def _refuse_to_compile(name: str) -> None:
 
 
 def _make_kernel(
-    call: UOp, renderer: Renderer, compiler: Compiler, lower: Lower
+    call: UOp, lowered: LoweredKernel, renderer: Renderer, compiler: Compiler
 ) -> CompiledKernel:
-    sink = call.src[0]
-    _refuse_to_compile(call.arg.name)
     started = time.perf_counter()
-    lowered = lower(sink, renderer.capabilities)
     name = _entry_point(lowered.name)
     source = renderer.render(lowered.linear, name)
-    report_kernel(name, sink, lowered.linear, lowered.opts, source, compiler)
+    report_kernel(name, call.src[0], lowered.linear, lowered.opts, source, compiler)
     code = compiler.compile_cached(source)
     elf = TinyELF(
         name, code, compiler.code_format, str(renderer.target), _signature(call, lowered)

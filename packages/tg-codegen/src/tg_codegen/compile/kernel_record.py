@@ -1,14 +1,16 @@
-"""`CompiledKernel`: a binary and what is needed to launch it, and how the disk cache keeps it.
+"""`CompiledKernel`: a binary and what is needed to launch it; how the disk cache keeps them.
 
-The written form is a JSON header and the code, with a version and a checksum: a damaged record
-reads as none.
+The written form of the programs of a CALL is a JSON header and their code, with a version and a
+checksum: a damaged record reads as none.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from tg_ir.device import (
     BufferParameter,
@@ -21,14 +23,14 @@ from tg_ir.device import (
 
 from tg_codegen.kernel.workspace import Workspace
 
-RECORD_VERSION = 2
+RECORD_VERSION = 3
 _MAGIC = b"tg-kernel"
 _DIGEST_BYTES = 16
 
 
 @dataclass(frozen=True)
 class CompiledKernel:
-    """What one CALL became.
+    """One program of a CALL.
 
     Attributes:
         elf: the binary. Its buffers are those of the CALL, then the workspaces.
@@ -46,13 +48,40 @@ class CompiledKernel:
     nbytes: IntExpr = Const(0)
 
 
-def write_record(kernel: CompiledKernel) -> bytes:
-    """The written form of `kernel`."""
+def write_record(kernels: Sequence[CompiledKernel]) -> bytes:
+    """The written form of the programs of a CALL."""
+    header = {"version": RECORD_VERSION, "programs": [_described(kernel) for kernel in kernels]}
+    text = json.dumps(header, sort_keys=True).encode()
+    code = b"".join(kernel.elf.code for kernel in kernels)
+    body = len(text).to_bytes(4, "little") + text + code
+    return _MAGIC + _digest(body) + body
+
+
+def read_record(data: bytes) -> tuple[CompiledKernel, ...] | None:
+    """What `write_record` wrote; None where that is damaged or of another version."""
+    start = len(_MAGIC) + _DIGEST_BYTES
+    body = data[start:]
+    if data[: len(_MAGIC)] != _MAGIC or data[len(_MAGIC) : start] != _digest(body):
+        return None
+    size = int.from_bytes(body[:4], "little")
+    header = json.loads(body[4 : 4 + size])
+    if header["version"] != RECORD_VERSION:
+        return None
+    kernels = []
+    at = 4 + size
+    for described in header["programs"]:
+        end = at + described["code_bytes"]
+        kernels.append(_kernel_of(described, body[at:end]))
+        at = end
+    return tuple(kernels)
+
+
+def _described(kernel: CompiledKernel) -> dict[str, Any]:
     elf = kernel.elf
-    header = {
-        "version": RECORD_VERSION,
+    return {
         "name": elf.name,
         "code_format": elf.code_format,
+        "code_bytes": len(elf.code),
         "target": elf.target,
         "buffers": [[buffer.dtype, buffer.writable] for buffer in elf.signature.buffers],
         "vals": list(elf.signature.vals),
@@ -64,34 +93,22 @@ def write_record(kernel: CompiledKernel) -> bytes:
         "flops": kernel.flops.to_json(),
         "nbytes": kernel.nbytes.to_json(),
     }
-    text = json.dumps(header, sort_keys=True).encode()
-    body = len(text).to_bytes(4, "little") + text + elf.code
-    return _MAGIC + _digest(body) + body
 
 
-def read_record(data: bytes) -> CompiledKernel | None:
-    """The kernel that `write_record` wrote; None where that is damaged or of another version."""
-    start = len(_MAGIC) + _DIGEST_BYTES
-    body = data[start:]
-    if data[: len(_MAGIC)] != _MAGIC or data[len(_MAGIC) : start] != _digest(body):
-        return None
-    size = int.from_bytes(body[:4], "little")
-    header = json.loads(body[4 : 4 + size])
-    if header["version"] != RECORD_VERSION:
-        return None
+def _kernel_of(described: dict[str, Any], code: bytes) -> CompiledKernel:
     signature = KernelSignature(
-        tuple(BufferParameter(dtype, writable) for dtype, writable in header["buffers"]),
-        tuple(header["vals"]),
+        tuple(BufferParameter(dtype, writable) for dtype, writable in described["buffers"]),
+        tuple(described["vals"]),
     )
     elf = TinyELF(
-        header["name"], body[4 + size :], header["code_format"], header["target"], signature
+        described["name"], code, described["code_format"], described["target"], signature
     )
     return CompiledKernel(
         elf,
-        int_expr_from_json(header["thread_extent"]),
-        tuple(Workspace(*fields) for fields in header["workspaces"]),
-        int_expr_from_json(header["flops"]),
-        int_expr_from_json(header["nbytes"]),
+        int_expr_from_json(described["thread_extent"]),
+        tuple(Workspace(*fields) for fields in described["workspaces"]),
+        int_expr_from_json(described["flops"]),
+        int_expr_from_json(described["nbytes"]),
     )
 
 

@@ -28,6 +28,7 @@ from tg_codegen.kernel.order_scans import order_scans
 from tg_codegen.kernel.place_workspaces import place_workspaces
 from tg_codegen.kernel.separate_loops import separate_loops
 from tg_codegen.kernel.simplify_guards import simplify_guards
+from tg_codegen.kernel.split_outputs import split_outputs
 from tg_codegen.kernel.unroll import unroll
 from tg_codegen.kernel.vectorize import vectorize
 from tg_codegen.kernel.workspace import Workspace
@@ -153,6 +154,19 @@ def lower_kernel(
         info.opts,
         _workspaces(sink, linear),
     )
+
+
+def lower_call(sink: UOp, capabilities: TargetCapabilities) -> tuple[LoweredKernel, ...]:
+    """The programs of one CALL, in the order in which they run.
+
+    All take the buffers of the CALL, each its own workspaces after them.
+
+    Args:
+        sink: satisfies `spec.kernel_graph`.
+        capabilities: what the renderer of the target takes.
+    """
+    parts = split_outputs(sink) if capabilities.has_threads and not NOOPT else (sink,)
+    return tuple([lower_kernel(part, capabilities) for part in parts])
 
 
 def _workspaces(sink: UOp, linear: Sequence[UOp]) -> tuple[Workspace, ...]:
