@@ -92,3 +92,8 @@ def test_class_numbers_are_ints(loss: str) -> None:
 def test_backward_without_a_wish_for_gradients_names_the_optimiser() -> None:
     with pytest.raises(RuntimeError, match="an optimiser sets it on the parameters of a model"):
         (Tensor([1.0]) * 2).sum().backward()
+
+
+def test_reading_from_a_device_that_stores_nothing_warns() -> None:
+    with pytest.warns(RuntimeWarning, match=r"tolist\(\): NULL stores no values"):
+        assert (Tensor([1.0], device="NULL") + 1).tolist() == [0.0]

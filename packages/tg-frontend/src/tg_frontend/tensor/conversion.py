@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import builtins
+import warnings
 from typing import TYPE_CHECKING, Any, Self, TypeGuard
 
+from tg_ir.device import open_device
 from tg_ir.dtype import dtypes, from_bytes, struct_code
 from tg_ir.errors import ShapeError
 
@@ -144,6 +147,12 @@ class Conversion(SetItem):
             )
         return self._numbers("item()")[0]
 
+    def __float__(self) -> builtins.float:
+        return float(self.item())
+
+    def __int__(self) -> builtins.int:
+        return int(self.item())
+
     def __repr__(self) -> str:
         return shown(self.uop, str(self.device), self.grad is not None)
 
@@ -242,6 +251,7 @@ def _contents(memory: Buffer | None, what: str) -> bytearray:
     """
     if memory is None:
         return bytearray()
+    _warn_of_no_values(memory.device, what)
     try:
         raw = bytearray(memory.nbytes)
     except (MemoryError, OverflowError):
@@ -251,6 +261,12 @@ def _contents(memory: Buffer | None, what: str) -> bytearray:
         ) from None
     memory.ensure_allocated().copyout(raw)  # of empty() nothing may have been written yet
     return raw
+
+
+def _warn_of_no_values(device: str, what: str) -> None:
+    if not open_device(device).capabilities.stores_values:
+        message = f"{what}: {device} stores no values, so nothing that it gives was computed"
+        warnings.warn(message, RuntimeWarning, stacklevel=4)
 
 
 def is_plain_int(extent: Any) -> TypeGuard[int]:

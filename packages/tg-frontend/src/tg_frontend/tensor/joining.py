@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from tg_ir.dtype import dtypes
 from tg_ir.errors import ShapeError
@@ -14,8 +14,10 @@ from tg_frontend.nodes.broadcasting import filled, iota, positions, resolve_axis
 from tg_frontend.nodes.sizes import as_shape
 from tg_frontend.nodes.special_functions import absolute
 from tg_frontend.tensor.core import common_operands, expect_tensors
+from tg_frontend.tensor.keyword_names import also_called
 from tg_frontend.tensor.movement import Movement
 
+TensorT = TypeVar("TensorT")
 _Pairs = list[tuple[Any, Any]]
 
 
@@ -24,39 +26,42 @@ class Joining(Movement):
 
     __slots__ = ()
 
+    @also_called("axis", "dim")
     def cat(self, *args: Self, dim: int = 0) -> Self:
-        """This and the others one after the other along an axis.
+        """This and the others one after the other along an axis; `Tensor.cat(list)` works too.
 
         Raises:
             ShapeError: they differ in another axis; names all shapes.
         """
-        expect_tensors("cat", self, *args)
-        tensors = [self, *args]
-        if self.ndim == 0:
+        tensors = _tensors_given("cat", self, args)
+        first = tensors[0]
+        if first.ndim == 0:
             raise ShapeError("cat: a tensor without axes; use stack to make one")
-        axis = resolve_axis(dim, self.ndim)
-        for other in args:
-            fits = other.ndim == self.ndim and all(
+        axis = resolve_axis(dim, first.ndim)
+        for other in tensors[1:]:
+            fits = other.ndim == first.ndim and all(
                 k == axis or same_extent(a, b)
-                for k, (a, b) in enumerate(zip(self.shape, other.shape, strict=True))
+                for k, (a, b) in enumerate(zip(first.shape, other.shape, strict=True))
             )
             if not fits:
                 shown = " and ".join(str(tensor.shape) for tensor in tensors)
                 raise ShapeError(f"cat: shapes {shown} differ in an axis other than {axis}")
-        return self._from_uop(concatenated([tensor.uop for tensor in tensors], axis))
+        return first._from_uop(concatenated([tensor.uop for tensor in tensors], axis))
 
+    @also_called("axis", "dim")
     def stack(self, *args: Self, dim: int = 0) -> Self:
-        """This and the others along a new axis.
+        """This and the others along a new axis; `Tensor.stack(list)` works too.
 
         Raises:
             ShapeError: the shapes differ.
         """
-        expect_tensors("stack", self, *args)
-        axis = resolve_axis(dim, self.ndim, extra=1)
-        for other in args:
-            if other.shape != self.shape:
-                raise ShapeError(f"stack: shapes {self.shape} and {other.shape} differ")
-        first, *rest = [tensor.unsqueeze(axis) for tensor in (self, *args)]
+        tensors = _tensors_given("stack", self, args)
+        shape = tensors[0].shape
+        axis = resolve_axis(dim, len(shape), extra=1)
+        for other in tensors[1:]:
+            if other.shape != shape:
+                raise ShapeError(f"stack: shapes {shape} and {other.shape} differ")
+        first, *rest = [tensor.unsqueeze(axis) for tensor in tensors]
         return first.cat(*rest, dim=axis)
 
     def pad(self, padding: Any, mode: str = "constant", value: bool | int | float = 0) -> Self:
@@ -142,6 +147,16 @@ class Joining(Movement):
             aligned = tuple(size if k == axis else 1 for k, size in enumerate(full))
             grids.append(vector.reshape(aligned).expand(tuple(full)))
         return tuple(grids)
+
+
+def _tensors_given(what: str, first: TensorT, others: Sequence[TensorT]) -> list[TensorT]:
+    """The tensors to join: one by one, or all in one list."""
+    given: Any = first
+    tensors = list(given) if isinstance(given, (list, tuple)) and not others else [first, *others]
+    expect_tensors(what, *tensors)
+    if not tensors:
+        raise ArgumentError(f"{what}: expected at least one tensor, got an empty list")
+    return tensors
 
 
 def concatenated(uops: Sequence[UOp], axis: int) -> UOp:
