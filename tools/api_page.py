@@ -132,6 +132,8 @@ class _Name:
 
 
 def _shown(default: Any) -> Any:
+    if isinstance(default, frozenset):
+        return _Name(f"{{{', '.join(map(repr, sorted(default)))}}}")  # in an order that stays
     is_class = inspect.isclass(default) and default is not inspect.Parameter.empty
     return _Name(default.__name__) if is_class else default
 
