@@ -9,6 +9,7 @@ from tg_ir.dtype import dtypes
 from tg_ir.graph.ops import CallArg, Ops, ParamArg
 from tg_ir.graph.uop import UOp
 
+from tg_codegen.schedule.errors import ScheduleError
 from tg_codegen.schedule.finished_kernel import Kernel
 from tg_codegen.schedule.storage import Storage
 from tg_codegen.schedule.tensor_order import ADDRESSING, TRANSPARENT
@@ -19,6 +20,11 @@ def transfer_call(node: UOp, storage: Storage) -> Kernel:
     source = node.src[0]
     part = contiguous_part(source, storage)
     if part is None:
+        if any(isinstance(extent, UOp) for extent in source.shape):
+            raise ScheduleError(
+                f"a value of symbolic shape {source.shape} is not copied to another device; "
+                "copy the whole value that it is a part of, and take the part there"
+            )
         raise AssertionError("the source of a COPY was not stored")
     buffer, begin, end = part
     held = UOp(Ops.PARAM, buffer.dtype, (), ParamArg(1, buffer.arg.size))
@@ -68,7 +74,8 @@ def _leading_run(node: UOp) -> tuple[int, int] | None:
     None where it keeps no single run.
     """
     source = node.src[0].shape
-    if any(not isinstance(extent, int) for extent in (*source, *node.shape)):
+    ends = [end for bounds in node.marg for end in bounds]
+    if any(not isinstance(extent, int) for extent in (*source, *ends)):
         return None
     whole = True
     begin = 0

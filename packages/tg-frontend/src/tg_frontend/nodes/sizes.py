@@ -7,7 +7,7 @@ from operator import index as exact_int
 from typing import Any
 
 from tg_ir.errors import ShapeError
-from tg_ir.graph import UOp, as_int, prod
+from tg_ir.graph import Ops, UOp, as_int, as_size, prod
 
 from tg_frontend.errors import ArgumentError
 
@@ -75,3 +75,44 @@ def as_new_shape(sizes: Sequence[Any], what: str) -> Shape:
             f"at most {MOST_ELEMENTS} can be addressed"
         )
     return shape
+
+
+def with_values(size: int | UOp) -> int | UOp:
+    """A size with the values of its variables, as far as they are bound."""
+    if isinstance(size, int):
+        return size
+    binds = {node: node.src[1] for node in size.toposort() if node.op is Ops.BIND}
+    return as_size(size.substitute(binds))
+
+
+def known_size(size: int | UOp, what: str) -> int:
+    """The value of a size whose variables are bound.
+
+    Raises:
+        ShapeError: a variable has no value.
+    """
+    value = with_values(size)
+    if isinstance(value, UOp):
+        raise ShapeError(f"{what}: size {size} has no value; bind its variable by .bind(value)")
+    return value
+
+
+def known_shape(shape: Shape, what: str) -> tuple[int, ...]:
+    """The values of sizes whose variables are bound.
+
+    Raises:
+        ShapeError: a variable has no value.
+    """
+    return tuple([known_size(size, what) for size in shape])
+
+
+def expect_plain_sizes(shape: Shape, what: str) -> None:
+    """Refuse symbolic sizes, for what needs to know them before it runs.
+
+    Raises:
+        ShapeError: one is symbolic.
+    """
+    if any(isinstance(size, UOp) for size in shape):
+        raise ShapeError(
+            f"{what}: not for symbolic sizes, got shape {shape}; give sizes that are ints"
+        )

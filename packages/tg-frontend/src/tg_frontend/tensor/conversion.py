@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any, Self, TypeGuard
 from tg_ir.device import open_device
 from tg_ir.dtype import dtypes, from_bytes, struct_code
 from tg_ir.errors import ShapeError
+from tg_ir.graph import prod
 
 from tg_frontend.capture import observers
 from tg_frontend.device import Device
 from tg_frontend.errors import ArgumentError, HostMemoryError, ItemError
 from tg_frontend.lazy import array_from_bytes
 from tg_frontend.live.registry import ValueHolder
+from tg_frontend.nodes.sizes import known_shape, known_size
 from tg_frontend.tensor import lazy
 from tg_frontend.tensor.data import own_storage
 from tg_frontend.tensor.display import shown
@@ -68,10 +70,22 @@ class Conversion(SetItem):
         """The memory of the elements in order; None where there are none."""
         for observer in observers():
             observer.before_read(what)
+        if not all(is_plain_int(extent) for extent in self.shape):
+            return self._memory_of_symbolic_shape(what)
         self.realize()
         if lazy.is_whole_storage(self.uop):
             return lazy.memory_of(self)
         return lazy.memory_of(self._from_uop(self.uop.contiguous()))
+
+    def _memory_of_symbolic_shape(self, what: str) -> Buffer | None:
+        """The front of memory that has room for the largest values of the variables."""
+        count = prod(known_shape(self.shape, what))
+        if count == 0:
+            return None
+        self.realize()
+        # one kernel for all values, whichever axes are symbolic
+        flat = self._from_uop(self.uop.reshape((self.uop.size,)).contiguous())
+        return lazy.storage_of(flat).view(count, self.dtype, 0)
 
     def data(self) -> memoryview:
         """The elements as a memoryview of this shape, a copy.
@@ -80,7 +94,7 @@ class Conversion(SetItem):
             TypeError: floats of 16 bits, which Python does not know.
         """
         memory = self._memory("data()")
-        shape = tuple(int(extent) for extent in self.shape)
+        shape = known_shape(self.shape, "data()")
         raw = memoryview(_contents(memory, "data()"))
         code = struct_code(self.dtype)
         if code in (None, "e"):  # a memoryview of halves does not exist before Python 3.12
@@ -96,7 +110,7 @@ class Conversion(SetItem):
         if self.dtype is dtypes.bfloat16:
             return self.cast(dtypes.float32).numpy()
         memory = self._memory("numpy()")
-        shape = tuple(int(extent) for extent in self.shape)
+        shape = known_shape(self.shape, "numpy()")
         if self.ndim > MOST_AXES_OF_NUMPY:
             raise ShapeError(
                 f"numpy(): numpy takes at most {MOST_AXES_OF_NUMPY} axes, this tensor has "
@@ -121,11 +135,12 @@ class Conversion(SetItem):
         values: list[Any] = self._numbers("tolist()")
         if not self.shape:
             return values[0]
-        for extent in reversed([int(extent) for extent in self.shape[1:]]):
+        shape = known_shape(self.shape, "tolist()")
+        for extent in reversed(shape[1:]):
             count = len(values) // extent if extent else 0
             values = [values[k * extent : (k + 1) * extent] for k in range(count)]
         if not values and self.ndim > 1:
-            return _empty_lists([int(extent) for extent in self.shape])
+            return _empty_lists(shape)
         return values
 
     def _numbers(self, what: str) -> list[Any]:
@@ -140,7 +155,7 @@ class Conversion(SetItem):
         Raises:
             ItemError: there is not exactly one.
         """
-        if self.numel() != 1:
+        if known_size(self.numel(), "item()") != 1:
             raise ItemError(
                 f"item() of a tensor of shape {self.shape}, which has {self.numel()} elements; "
                 "expected one: index it first, or use tolist()"
@@ -274,7 +289,7 @@ def is_plain_int(extent: Any) -> TypeGuard[int]:
     return isinstance(extent, int)
 
 
-def _empty_lists(shape: list[int]) -> list[Any]:
+def _empty_lists(shape: tuple[int, ...]) -> list[Any]:
     if len(shape) == 1:
         return []
     return [_empty_lists(shape[1:]) for _ in range(shape[0])]

@@ -19,6 +19,7 @@ from tg_frontend.device import Device
 from tg_frontend.errors import ArgumentError
 from tg_frontend.live.registry import ValueHolder, register
 from tg_frontend.nodes.broadcasting import Shape, broadcast_shape, broadcast_to, resolve_axis
+from tg_frontend.nodes.sizes import expect_plain_sizes
 from tg_frontend.tensor.data import uop_from_data
 
 Scalar = bool | int | float
@@ -223,6 +224,7 @@ class TensorCore(ValueHolder):
     def __len__(self) -> int:
         if not self.shape:
             raise TypeError("len() of a tensor without axes; it holds one element: use .item()")
+        expect_plain_sizes(self.shape[:1], "len()")
         return int(self.shape[0])
 
     def __bool__(self) -> bool:

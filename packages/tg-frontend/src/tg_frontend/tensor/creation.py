@@ -11,12 +11,12 @@ from typing import Any, Self
 
 from tg_ir.dtype import DType, check_literal, dtypes, to_dtype
 from tg_ir.errors import ShapeError
-from tg_ir.graph import Ops, UOp, prod
+from tg_ir.graph import Ops, UOp, as_index, as_size, prod
 
 from tg_frontend.device import Device
 from tg_frontend.errors import ArgumentError
-from tg_frontend.nodes.broadcasting import filled, iota, positions, resolve_axis
-from tg_frontend.nodes.sizes import as_new_shape, whole_number
+from tg_frontend.nodes.broadcasting import broadcast_to, filled, iota, positions, resolve_axis
+from tg_frontend.nodes.sizes import as_new_shape, as_shape, whole_number
 from tg_frontend.storage import new_buffer
 from tg_frontend.tensor.conversion import Conversion
 from tg_frontend.tensor.core import Scalar
@@ -24,6 +24,25 @@ from tg_frontend.tensor.data import one_device, own_storage
 
 DeviceName = str | tuple[str, ...] | None
 DTypeLike = DType | str | None
+
+
+def _symbolic_line(start: Any, stop: Any, step: Any, dtype: DTypeLike) -> UOp:
+    """`start`, `start + 1`, ... below `stop`.
+
+    Raises:
+        ArgumentError: the step is not 1, or one of the others is no int.
+        ShapeError: `stop` may be less than `start`.
+    """
+    ends = as_shape((start, stop), "arange")
+    if type(step) is not int or step != 1:
+        raise ArgumentError(f"arange: between symbolic bounds the step is 1, got {step!r}")
+    length = as_size(ends[1] - ends[0])
+    least = length.vmin if isinstance(length, UOp) else length
+    if least < 0:
+        raise ShapeError(f"arange: from {start} to {stop} there may be {least} numbers")
+    element = to_dtype(dtype or dtypes.default_int)
+    first = broadcast_to(as_index(ends[0]).cast(element), (length,))
+    return iota(length, dtypes.int32).cast(element) + first
 
 
 def _check_numbers(what: str, *values: Any) -> None:
@@ -140,12 +159,17 @@ class Creation(Conversion):
     ) -> Self:
         """`start`, `start + step`, ... below `stop`; with one argument from 0 to it.
 
+        Both may be symbolic, with step 1.
+
         Raises:
             ValueError: `step` is 0, or a number is not finite.
             ArgumentError: one is no number.
         """
         if stop is None:
             start, stop = 0, start
+        if isinstance(start, UOp) or isinstance(stop, UOp):
+            line = _symbolic_line(start, stop, step, dtypes.default_int if dtype is None else dtype)
+            return cls._created(line, device, requires_grad)
         _check_numbers("arange", start, stop, step)
         if step == 0:
             raise ValueError("arange: step is 0; expected a number that leads from start to stop")

@@ -12,10 +12,11 @@ from typing import Any
 
 from tg_ir.dtype import dtypes
 from tg_ir.errors import DTypeError, ShapeError
-from tg_ir.graph import Ops, UOp
+from tg_ir.graph import Ops, UOp, as_size
 
 from tg_frontend.errors import IndexOutOfRangeError
 from tg_frontend.nodes.broadcasting import Shape, broadcast_shape, broadcast_to
+from tg_frontend.nodes.sizes import with_values
 from tg_frontend.tensor.movement import every_nth
 
 
@@ -116,6 +117,7 @@ def _without_ellipsis(key: Sequence[Any], ndim: int) -> list[Any]:
 
 def _position(item: Any, extent: Any, axis: int, shape: Shape) -> Any:
     if isinstance(item, UOp):
+        _check_symbolic_bounds(item, item + 1, extent)
         return item
     if isinstance(item, bool) or not hasattr(item, "__index__"):
         raise DTypeError(
@@ -128,22 +130,32 @@ def _position(item: Any, extent: Any, axis: int, shape: Shape) -> Any:
             f"index {position} is out of range for axis {axis} of shape {shape}; "
             f"expected {-extent}..{extent - 1}"
         )
-    return position + extent if position < 0 else position
+    return as_size(extent + position) if position < 0 else position
 
 
 def _check_symbolic_bounds(begin: Any, end: Any, extent: Any) -> None:
     """Refuse bounds that for some value of their variables leave the axis.
 
     Raises:
-        IndexOutOfRangeError: so they would.
+        IndexOutOfRangeError: so they would, or they end before they begin.
     """
     lowest = begin.vmin if isinstance(begin, UOp) else begin
     highest = end.vmax if isinstance(end, UOp) else end
     if isinstance(extent, int) and not (0 <= lowest and highest <= extent):
         raise IndexOutOfRangeError(
-            f"a slice with symbolic bounds may reach {lowest}..{highest}, outside an axis of "
+            f"symbolic bounds {begin}:{end} may reach {lowest}..{highest}, outside an axis of "
             f"{extent}; give the variable bounds that fit"
         )
+    size = with_values(as_size(end - begin))
+    if isinstance(size, int) and size < 0:
+        raise IndexOutOfRangeError(
+            f"symbolic bounds {begin}:{end} end before they begin; give them in order"
+        )
+
+
+def _from_the_front(place: Any, extent: Any) -> Any:
+    """A bound of a slice; a negative int counts from the end, whatever the extent is."""
+    return as_size(extent + place) if isinstance(place, int) and place < 0 else place
 
 
 def _slice_of_axis(item: slice, extent: Any) -> tuple[tuple[Any, Any], bool, int]:
@@ -151,8 +163,8 @@ def _slice_of_axis(item: slice, extent: Any) -> tuple[tuple[Any, Any], bool, int
     if any(isinstance(part, UOp) for part in (item.start, item.stop, extent)):
         if item.step not in (None, 1):
             raise ShapeError(f"a slice with symbolic bounds has step 1, got {item.step}")
-        begin = 0 if item.start is None else item.start
-        end = extent if item.stop is None else item.stop
+        begin = 0 if item.start is None else _from_the_front(item.start, extent)
+        end = extent if item.stop is None else _from_the_front(item.stop, extent)
         _check_symbolic_bounds(begin, end, extent)
         return (begin, end), False, 1
     for part in (item.start, item.stop, item.step):

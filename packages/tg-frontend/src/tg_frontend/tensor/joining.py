@@ -7,11 +7,11 @@ from typing import Any, Self, TypeVar
 
 from tg_ir.dtype import dtypes
 from tg_ir.errors import ShapeError
-from tg_ir.graph import Ops, UOp, same_extent
+from tg_ir.graph import Ops, UOp, as_index, same_extent
 
 from tg_frontend.errors import ArgumentError
-from tg_frontend.nodes.broadcasting import filled, iota, positions, resolve_axis
-from tg_frontend.nodes.sizes import as_shape
+from tg_frontend.nodes.broadcasting import broadcast_to, filled, iota, positions, resolve_axis
+from tg_frontend.nodes.sizes import as_shape, expect_plain_sizes
 from tg_frontend.nodes.special_functions import absolute
 from tg_frontend.tensor.core import common_operands, expect_tensors
 from tg_frontend.tensor.keyword_names import also_called
@@ -123,6 +123,7 @@ class Joining(Movement):
         result = self
         for shift, dim in zip(all_shifts, all_dims, strict=True):
             axis = resolve_axis(dim, self.ndim)
+            expect_plain_sizes(self.shape, "roll")
             extent = int(self.shape[axis])
             cut = (-shift) % extent if extent else 0
             if cut:
@@ -142,6 +143,7 @@ class Joining(Movement):
         grids = []
         full = [0] * len(order)
         for vector, axis in zip(vectors, order, strict=True):
+            expect_plain_sizes(vector.shape, "meshgrid")
             full[axis] = int(vector.numel())
         for vector, axis in zip(vectors, order, strict=True):
             aligned = tuple(size if k == axis else 1 for k, size in enumerate(full))
@@ -180,7 +182,8 @@ def concatenated(uops: Sequence[UOp], axis: int) -> UOp:
             result = part
         else:
             place = positions(part.shape, axis, dtypes.int32)
-            result = (place < place.const_like(begin)).where(result, part)
+            limit = broadcast_to(as_index(begin).cast(dtypes.int32), place.shape)
+            result = (place < limit).where(result, part)
     return uops[0] if result is None else result
 
 
@@ -241,6 +244,7 @@ _SOURCE_OF_PADDING = {"reflect": _reflect, "replicate": _replicate, "circular": 
 
 
 def _padded_from_inside(uop: UOp, axis: int, before: int, after: int, mode: str) -> UOp:
+    expect_plain_sizes(uop.shape, f"pad with mode {mode}")
     extent = int(uop.shape[axis])
     limit = {"reflect": extent - 1, "circular": extent}.get(mode)
     if limit is not None and max(before, after) > limit or extent == 0:

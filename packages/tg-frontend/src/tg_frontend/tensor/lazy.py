@@ -44,3 +44,10 @@ def is_whole_storage(uop: UOp) -> bool:
     from tg_frontend import realize as late
 
     return late.is_whole_storage(uop)
+
+
+def storage_of(holder: ValueHolder) -> Buffer:
+    """See `realize.storage_of`."""
+    from tg_frontend import realize as late
+
+    return late.storage_of(holder)

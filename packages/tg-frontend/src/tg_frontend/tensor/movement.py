@@ -10,10 +10,17 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 from tg_ir.errors import ShapeError
-from tg_ir.graph import GroupOp, Ops, SkewArg, UOp, prod, same_extent
+from tg_ir.graph import GroupOp, Ops, SkewArg, UOp, as_size, prod, same_extent
 
 from tg_frontend.nodes.broadcasting import existing_axis, resolve_axis
-from tg_frontend.nodes.sizes import Shape, as_new_shape, as_shape, at_least_one, whole_number
+from tg_frontend.nodes.sizes import (
+    Shape,
+    as_new_shape,
+    as_shape,
+    at_least_one,
+    expect_plain_sizes,
+    whole_number,
+)
 from tg_frontend.tensor.core import ViewLink
 from tg_frontend.tensor.inverse_functions import InverseFunctions
 
@@ -218,6 +225,7 @@ class Movement(InverseFunctions):
             ShapeError: the sizes do not add up to the axis.
         """
         axis = existing_axis(dim, self.shape, "split")
+        expect_plain_sizes(self.shape[axis : axis + 1], "split")
         extent = int(self.shape[axis])
         if not isinstance(sizes, (tuple, list)):
             size = at_least_one(sizes, "split: the size of a piece")
@@ -236,7 +244,9 @@ class Movement(InverseFunctions):
 
     def chunk(self, chunks: int, dim: int = 0) -> list[Self]:
         """At most `chunks` equal pieces, the last perhaps smaller."""
-        extent = int(self.shape[existing_axis(dim, self.shape, "chunk")])
+        axis = existing_axis(dim, self.shape, "chunk")
+        expect_plain_sizes(self.shape[axis : axis + 1], "chunk")
+        extent = int(self.shape[axis])
         size = max(1, -(-extent // at_least_one(chunks, "chunk: the number of chunks")))
         return list(self.split(size, dim))
 
@@ -249,6 +259,7 @@ class Movement(InverseFunctions):
     def unfold(self, dim: int, size: int, step: int) -> Self:
         """All windows of `size` along an axis, `step` apart; the window is a new last axis."""
         axis = existing_axis(dim, self.shape, "unfold")
+        expect_plain_sizes(self.shape[axis : axis + 1], "unfold")
         extent = self.shape[axis]
         at_least_one(size, "unfold: the size of a window")
         at_least_one(step, "unfold: the step")
@@ -323,7 +334,8 @@ def _infer_size(old: Shape, wanted: Shape) -> Shape:
         )
         if not divides:
             raise ShapeError(f"reshape: {old} has {total} elements, which {wanted} does not divide")
-        return tuple(total // rest if k == unknown[0] else size for k, size in enumerate(wanted))
+        inferred = as_size(total // rest)
+        return tuple(inferred if k == unknown[0] else size for k, size in enumerate(wanted))
     if not same_extent(total, prod(wanted)):
         raise ShapeError(f"reshape: {old} has {total} elements, {wanted} has {prod(wanted)}")
     return wanted

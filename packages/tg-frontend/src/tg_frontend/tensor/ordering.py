@@ -11,7 +11,7 @@ from tg_ir.errors import ShapeError
 from tg_ir.graph import UOp
 
 from tg_frontend.nodes.broadcasting import existing_axis, resolve_axis
-from tg_frontend.nodes.sizes import as_new_shape, whole_number
+from tg_frontend.nodes.sizes import as_new_shape, expect_plain_sizes, whole_number
 from tg_frontend.nodes.sorting_network import PLACE, sorted_places
 from tg_frontend.tensor.creation import DeviceName, DTypeLike
 from tg_frontend.tensor.random import random_bits
@@ -28,6 +28,7 @@ class Ordering(Resampling):
         if self.ndim == 0:
             resolve_axis(dim, 0)
             return self._from_uop(UOp.const(PLACE, 0))
+        expect_plain_sizes(self.shape, "sort")
         axis = resolve_axis(dim, self.ndim)
         order = [*(k for k in range(self.ndim) if k != axis), axis]
         back = sorted(range(self.ndim), key=order.__getitem__)
@@ -51,6 +52,7 @@ class Ordering(Resampling):
         """
         if not sorted_:
             raise ValueError("topk: only sorted results are offered; leave sorted_ at True")
+        expect_plain_sizes(self.shape, "topk")
         axis = existing_axis(dim, self.shape, "topk")
         if not 0 <= whole_number(k, "topk: k") <= self.shape[axis]:
             raise ShapeError(f"topk: {k} of axis {axis} of shape {self.shape}")

@@ -12,7 +12,7 @@ from tg_ir.graph import Ops, UOp, prod
 
 from tg_frontend.errors import ArgumentError
 from tg_frontend.nodes.broadcasting import filled, iota, positions, resolve_axis
-from tg_frontend.nodes.sizes import as_new_shape, at_least_one
+from tg_frontend.nodes.sizes import as_new_shape, at_least_one, expect_plain_sizes
 from tg_frontend.nodes.special_functions import floor, minimum
 from tg_frontend.tensor.networks import Networks
 from tg_frontend.tensor.reduction import reduced
@@ -61,6 +61,7 @@ class Resampling(Networks):
         return result
 
     def _resized(self, axis: int, extent: int, mode: str, align_corners: bool) -> Self:
+        expect_plain_sizes(self.shape, "interpolate")
         old = int(self.shape[axis])
         place = iota(extent, dtypes.int32).cast(dtypes.float32)
         if mode == "nearest":
@@ -139,16 +140,16 @@ class Resampling(Networks):
         groups, wanted = _groups(left), _groups(right)
         if not arrow or len(groups) != self.ndim:
             raise ShapeError(f"rearrange '{formula}' does not fit shape {self.shape}")
-        split: list[int] = []
+        split: list[Any] = []
         for group, extent in zip(groups, self.shape, strict=True):
-            split += _sizes_of(group, int(extent), sizes, formula)
+            split += _sizes_of(group, extent, sizes, formula)
         names = [name for group in groups for name in group]
         order = [name for group in wanted for name in group]
         if sorted(names) != sorted(order):
             raise ShapeError(f"rearrange '{formula}': both sides name the same axes")
         moved = self.reshape(split).permute([names.index(name) for name in order])
         of_name = dict(zip(names, split, strict=True))
-        return moved.reshape([int(prod(of_name[n] for n in group)) for group in wanted])
+        return moved.reshape([prod(of_name[n] for n in group) for group in wanted])
 
     def multinomial(self, num_samples: int = 1, replacement: bool = False) -> Self:
         """Positions drawn with the probability of their weights, int32.
@@ -271,8 +272,11 @@ def _groups(side: str) -> list[list[str]]:
     return groups
 
 
-def _sizes_of(group: list[str], extent: int, sizes: dict[str, int], formula: str) -> list[int]:
+def _sizes_of(group: list[str], extent: Any, sizes: dict[str, int], formula: str) -> list[Any]:
     """The extents of the names of a group, one of which may follow from the others."""
+    if len(group) == 1 and group[0] not in sizes:
+        return [extent]
+    expect_plain_sizes((extent,), f"rearrange '{formula}'")
     unknown = [name for name in group if name not in sizes]
     known = math.prod(sizes[name] for name in group if name in sizes)
     if len(unknown) > 1 or known == 0 or extent % known or (not unknown and known != extent):

@@ -9,6 +9,7 @@ from tg_ir.dtype import DType, dtypes, sum_accumulator
 from tg_ir.graph import Combine, ConstType, Ops, ReduceArg, UOp, same_extent
 
 from tg_frontend.nodes.broadcasting import filled, positions, resolve_axes, resolve_axis
+from tg_frontend.nodes.sizes import expect_plain_sizes
 from tg_frontend.tensor.keyword_names import also_called
 from tg_frontend.tensor.reduction import Axes, Reduction, without_axes
 
@@ -129,6 +130,7 @@ class Scanning(Reduction):
         if self.ndim == 0:
             return self._statistics_result(x)
         number = resolve_axis(axis, self.ndim)
+        expect_plain_sizes(self.shape, "logcumsumexp")
         extent = int(self.shape[number])
         distance = 1
         while distance < extent:

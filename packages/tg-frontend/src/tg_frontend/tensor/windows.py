@@ -13,7 +13,7 @@ from tg_ir.dtype import DType, dtypes, to_dtype
 from tg_ir.errors import ShapeError
 from tg_ir.graph import Ops, SkewArg, UOp, prod
 
-from tg_frontend.nodes.sizes import at_least_one, whole_number
+from tg_frontend.nodes.sizes import at_least_one, expect_plain_sizes, whole_number
 from tg_frontend.tensor.core import expect_tensors
 from tg_frontend.tensor.movement import windows_over
 from tg_frontend.tensor.products import Products, positions_of, sum_of_products, widened_operands
@@ -170,6 +170,8 @@ class Windows(Products):
             ShapeError: channels or axes do not fit; names both shapes.
         """
         expect_tensors("conv", weight)
+        expect_plain_sizes(self.shape[2:], "conv")
+        expect_plain_sizes(weight.shape, "conv")
         count = weight.ndim - 2
         shapes = f"input {self.shape} and weight {weight.shape}"
         if self.ndim != weight.ndim or count < 1:
@@ -216,6 +218,7 @@ class Windows(Products):
         strides = kernel if stride is None else per_axis(stride, count, "stride")
         dilations = per_axis(dilation, count, "dilation")
         pads = padding_pairs(padding, count)
+        expect_plain_sizes(self.shape[-count:], "pooling")
         if ceil_mode:
             pads = _room_for_last_window(self.shape[-count:], kernel, strides, dilations, pads)
         lead = self.ndim - count

@@ -34,6 +34,20 @@ def bounds(node: UOp) -> tuple[ConstType, ConstType]:
     return run(node)
 
 
+def simplify(node: UOp) -> UOp:
+    """See `symbolic.simplify`."""
+    from tg_ir.graph.symbolic.simplify import simplify as run
+
+    return run(node)
+
+
+def size_text(node: UOp) -> str | None:
+    """See `size_text.size_text`."""
+    from tg_ir.graph.size_text import size_text as run
+
+    return run(node)
+
+
 def content_keys(node: UOp) -> None:
     """See `content_key.content_keys`."""
     from tg_ir.graph.content_key import content_keys as run

@@ -34,6 +34,14 @@ class NodeMath:
         dtype: DType
         arg: Any
 
+        @property
+        def vmin(self) -> ConstType:
+            """See `UOp.vmin`."""
+
+        @property
+        def vmax(self) -> ConstType:
+            """See `UOp.vmax`."""
+
         def alu(self, op: Ops, *others: UOp) -> UOp:
             """See `UOp.alu`."""
 
@@ -152,3 +160,32 @@ class NodeMath:
         if not isinstance(template, NodeMath):
             raise TypeError("where: at least one of the two values must be a UOp")
         return self.alu(Ops.WHERE, template._operand(yes), template._operand(no))
+
+    def __bool__(self) -> bool:
+        """The truth of a symbolic value whose bounds decide it.
+
+        Raises:
+            TypeError: both outcomes are possible.
+        """
+        low, high = self.vmin, self.vmax
+        if low == high:
+            return bool(low)
+        if self.dtype is dtypes.index and (low > 0 or high < 0):
+            return True
+        raise TypeError(
+            f"the truth of {self!r} is not known: its bounds are {low}..{high}; "
+            "what decides by a size takes no symbolic one: give an int, or closer bounds"
+        )
+
+    def __int__(self) -> int:
+        """The value of a constant; bound variables are no constants.
+
+        Raises:
+            TypeError: the value depends on variables.
+        """
+        if self.op is Ops.CONST:
+            return int(self.arg)
+        raise TypeError(
+            f"{self!r} is symbolic, and what takes ints takes no symbolic size; "
+            "give an int, or use operators that take symbolic sizes"
+        )

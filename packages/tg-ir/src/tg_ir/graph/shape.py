@@ -11,7 +11,7 @@ from typing import Any
 
 from tg_ir.errors import ShapeError
 from tg_ir.graph.ops import GroupOp, Ops
-from tg_ir.graph.uop import UOp, as_int, prod, toposort
+from tg_ir.graph.uop import UOp, as_int, as_size, prod, toposort
 
 Shape = tuple[Any, ...]
 
@@ -69,8 +69,7 @@ def same_extent(left: Any, right: Any) -> bool:
     if isinstance(left, UOp) or isinstance(right, UOp):
         if left is right:
             return True
-        difference = left - right
-        return bool(difference.vmin == 0 and difference.vmax == 0)
+        return as_size(left - right) == 0
     return bool(left == right)
 
 
@@ -115,9 +114,9 @@ def _movement_shape(node: UOp) -> Shape:
                 )
             return tuple(old[axis] for axis in arg)
         case Ops.PAD:
-            return tuple(as_int(b + s + a) for s, (b, a) in zip(old, arg, strict=True))
+            return tuple(as_size(b + s + a) for s, (b, a) in zip(old, arg, strict=True))
         case Ops.SHRINK:
-            return tuple(as_int(end - begin) for begin, end in arg)
+            return tuple(as_size(end - begin) for begin, end in arg)
         case Ops.FLIP:
             return old
         case _:

@@ -137,6 +137,9 @@ class UOp(NodeMath):
         return self
 
     def __repr__(self) -> str:
+        size = lazy.size_text(self)
+        if size is not None:
+            return size
         from_src = ", ".join(f"{s.op.name}" for s in self.src)
         arg = "" if self.arg is None else f" arg={self.arg!r}"
         return f"<UOp {self.op.name} {self.dtype}{arg} src=({from_src})>"
@@ -449,19 +452,6 @@ class UOp(NodeMath):
         """The value on another device."""
         return UOp(Ops.COPY, self.dtype, (self,), device)
 
-    def __bool__(self) -> bool:
-        """The truth of a symbolic value whose bounds decide it.
-
-        Raises:
-            TypeError: both outcomes are possible.
-        """
-        low, high = self.vmin, self.vmax
-        if low == high:
-            return bool(low)
-        if self.dtype is dtypes.index and (low > 0 or high < 0):
-            return True
-        raise TypeError(f"the truth of {self!r} is not known: its bounds are {low}..{high}")
-
     __iter__: None  # a UOp is not a sequence, whatever __getitem__ says
 
 
@@ -481,9 +471,14 @@ def as_int(value: int | UOp) -> int | UOp:
     return int(value.arg) if isinstance(value, UOp) and value.op is Ops.CONST else value
 
 
+def as_size(value: int | UOp) -> int | UOp:
+    """`value` as an int where it is constant, else simplified: equal sizes are one node."""
+    return as_int(lazy.simplify(value)) if isinstance(value, UOp) else value
+
+
 def prod(values: Iterable[Any]) -> Any:
     """The product of `int | UOp` values; an int where it is constant."""
     result: Any = 1
     for value in values:
         result = result * value
-    return as_int(result)
+    return as_size(result)
