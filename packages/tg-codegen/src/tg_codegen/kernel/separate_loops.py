@@ -9,7 +9,8 @@ other's result.
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 
 from tg_ir.graph.ops import Ops, RangeArg
 from tg_ir.graph.uop import UOp, toposort
@@ -17,6 +18,7 @@ from tg_ir.graph.uop import UOp, toposort
 from tg_codegen.loops import closed_ranges
 
 _CLOSERS = frozenset({Ops.REDUCE, Ops.END})
+_MEMORY = frozenset({Ops.DEFINE_LOCAL, Ops.DEFINE_REG})
 
 
 @dataclass(slots=True)
@@ -39,6 +41,7 @@ class _State:
     needs: dict[UOp, int] = field(default_factory=dict)
     bits: itertools.count[int] = field(default_factory=itertools.count)
     fresh_axes: itertools.count[int] = field(default_factory=itertools.count)
+    fresh_slots: itertools.count[int] = field(default_factory=itertools.count)
 
 
 def separate_loops(sink: UOp) -> UOp:
@@ -51,6 +54,8 @@ def separate_loops(sink: UOp) -> UOp:
     ranges = [node for node in order if node.op is Ops.RANGE]
     state = _State()
     state.fresh_axes = itertools.count(1 + max((r.arg.axis[0] for r in ranges), default=0))
+    slots = [node.arg.slot for node in order if node.op in _MEMORY]
+    state.fresh_slots = itertools.count(1 + max(slots, default=-1))
     new: dict[UOp, UOp] = {}
     for node in order:
         src = tuple([new[s] for s in node.src])
@@ -98,15 +103,20 @@ def _with_fresh_ranges(closer: UOp, state: _State) -> UOp:
 
     Loops inside its body that depend on them are renewed too.
     """
-    old = set(closed_ranges(closer))
-    body = toposort(closer.src, lambda n: bool(n.ranges & old) or n in old)
-    inner = {
-        r for n in body if n.op in _CLOSERS and n.ranges & old for r in closed_ranges(n)
+    body, renamed = _renamed_body(closer)
+    # what a copied loop fills is memory of its own: the two copies may be read in any order
+    moved = {
+        n.src[0]
+        for n in body
+        if n.op is Ops.AFTER and n.ranges & renamed and n.src[0].op in _MEMORY
     }
-    renamed = {n for n in body if n.op is Ops.RANGE and (n in old or n in inner)}
     new: dict[UOp, UOp] = {}
     for node in body:
         src = tuple([new.get(s, s) for s in node.src])
+        if node in moved:
+            new[node] = node.replace(arg=replace(node.arg, slot=next(state.fresh_slots)))
+            _note_needs(new[node], state)
+            continue
         if node in renamed:
             # its extent may depend on another of these loops
             arg = RangeArg((next(state.fresh_axes),), node.arg.kind)
@@ -121,3 +131,23 @@ def _with_fresh_ranges(closer: UOp, state: _State) -> UOp:
                 _note_needs(copy, state)
         new[node] = copy
     return UOp(closer.op, closer.dtype, tuple([new.get(s, s) for s in closer.src]), closer.arg)
+
+
+def _depends_on(ranges: frozenset[UOp], node: UOp) -> bool:
+    return node in ranges or bool(node.ranges & ranges)
+
+
+def _renamed_body(closer: UOp) -> tuple[dict[UOp, None], set[UOp]]:
+    """What a copy of `closer` over new ranges copies, and the ranges that it renames.
+
+    A loop inside that depends on a renamed one is renamed, and with it all that depends on that.
+    """
+    renamed = set(closed_ranges(closer))
+    while True:
+        known = frozenset(renamed)
+        body = toposort(closer.src, partial(_depends_on, known))
+        for node in body:
+            if node.op in _CLOSERS and node.ranges & known:
+                renamed.update(closed_ranges(node))
+        if len(renamed) == len(known):
+            return body, renamed
