@@ -174,7 +174,7 @@ def test_device_is_opened_once_and_announced(capsys: pytest.CaptureFixture[str])
         first = open_device("TINY:3")
         assert open_device("tiny:3") is first
     assert seen == [DeviceOpened("TINY:3")]
-    assert capsys.readouterr().out == "opened device TINY:3: renderers TINY\n"
+    assert capsys.readouterr().out == "opened device TINY:3\n"
 
 
 def test_opened_devices_are_finalized_at_exit() -> None:
