@@ -198,6 +198,24 @@ def test_negative_positions_count_from_a_symbolic_end() -> None:
     assert part[-2 :].tolist() == [3, 4]
 
 
+def test_attention_over_a_growing_cache(mode: Callable[[Step], Any]) -> None:
+    inputs = np.random.default_rng(2).standard_normal((5, 1, 4)).astype(np.float32)
+    cache, place = Tensor.zeros(6, 4).contiguous().realize(), Variable("place", 0, 5)
+
+    def attend(x: Tensor, at: Any) -> Tensor:
+        cache[at : at + 1] = x
+        known = cache[: at + 1]
+        return x.scaled_dot_product_attention(known, known).realize(cache)
+
+    step = mode(attend)
+    for k, x in enumerate(inputs):
+        known = inputs[: k + 1, 0]
+        weights = np.exp(x @ known.T / 2)
+        expected = weights / weights.sum() @ known
+        result = step(Tensor(x).realize(), place.bind(k))
+        np.testing.assert_allclose(result.numpy(), expected, rtol=1e-5, atol=1e-6)
+
+
 # ---- joining, ranges, and what has no symbolic sizes
 
 
