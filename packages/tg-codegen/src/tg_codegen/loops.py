@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from tg_ir.graph.ops import Ops
-from tg_ir.graph.uop import UOp
+from tg_ir.graph import Ops, UOp
 
 
 def closed_ranges(node: UOp) -> tuple[UOp, ...]:

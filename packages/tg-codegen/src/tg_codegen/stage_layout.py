@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from tg_ir.graph.ops import StageArg
-from tg_ir.graph.uop import UOp, as_index
+from tg_ir.graph import StageArg, UOp, as_index
 
 
 def stage_strides(arg: StageArg) -> tuple[int, ...]:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from tg_ir.device import Buffer, LinearProgram
-from tg_ir.graph.uop import UOp
+from tg_ir.graph import UOp
 
 
 class CaptureObserver(ABC):

@@ -12,8 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, overload
 
 from tg_ir.dtype import dtypes
-from tg_ir.graph import Ops, UOp, toposort, unique_number
-from tg_ir.graph.ops import FunctionArg, ParamArg
+from tg_ir.graph import FunctionArg, Ops, ParamArg, UOp, toposort, unique_number
 
 from tg_frontend.autograd import has_gradient, register_gradient
 from tg_frontend.errors import ArgumentError, GradientError, WriteError

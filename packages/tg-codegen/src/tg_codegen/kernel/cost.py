@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tg_ir.dtype import dtypes
-from tg_ir.graph.ops import GroupOp, Ops
-from tg_ir.graph.uop import UOp
+from tg_ir.graph import GroupOp, Ops, UOp
 
 
 @dataclass(frozen=True, slots=True)

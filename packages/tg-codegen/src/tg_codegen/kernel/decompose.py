@@ -9,10 +9,9 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cache
 
-from tg_ir.graph.ops import Ops, ReduceArg
+from tg_ir.graph import Ops, ReduceArg, UOp
 from tg_ir.graph.render_api import TargetCapabilities
 from tg_ir.graph.rewrite import PatternMatcher, RuleFunction, UPat, graph_rewrite
-from tg_ir.graph.uop import UOp
 
 from tg_codegen.kernel.decompose_cast import clamp_float_to_int
 from tg_codegen.kernel.decompose_exponential import exp2, log2

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from tg_ir.dtype import DType, dtypes
-from tg_ir.graph.ops import Ops
-from tg_ir.graph.uop import UOp
+from tg_ir.graph import Ops, UOp
 
 
 def clamp_float_to_int(node: UOp) -> UOp | None:

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import math
 
-from tg_ir.graph.ops import Ops
+from tg_ir.graph import Ops, UOp
 from tg_ir.graph.render_api import TargetCapabilities
-from tg_ir.graph.uop import UOp
 
 from tg_codegen.kernel.float_steps import (
     FloatSteps,

@@ -9,9 +9,8 @@ from __future__ import annotations
 import math
 
 from tg_ir.dtype import dtypes
-from tg_ir.graph.ops import Ops
+from tg_ir.graph import Ops, UOp
 from tg_ir.graph.render_api import TargetCapabilities
-from tg_ir.graph.uop import UOp
 
 
 def constant_value(node: UOp) -> int | float | None:

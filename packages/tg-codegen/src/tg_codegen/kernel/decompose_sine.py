@@ -11,9 +11,8 @@ import math
 from dataclasses import dataclass
 
 from tg_ir.dtype import dtypes
-from tg_ir.graph.ops import Ops
+from tg_ir.graph import Ops, UOp
 from tg_ir.graph.render_api import TargetCapabilities
-from tg_ir.graph.uop import UOp
 
 from tg_codegen.kernel.float_steps import (
     FloatSteps,

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from tg_ir.dtype import DType, dtypes
-from tg_ir.graph.ops import Ops
-from tg_ir.graph.uop import UOp
+from tg_ir.graph import Ops, UOp
 
 _PARITY = 0x1BD11BDA
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))

@@ -11,9 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tg_ir.dtype import DType, FloatFormat, bitcast_scalar, dtypes
-from tg_ir.graph.ops import Ops
+from tg_ir.graph import Ops, UOp
 from tg_ir.graph.render_api import TargetCapabilities
-from tg_ir.graph.uop import UOp
 
 
 @dataclass(frozen=True, slots=True)

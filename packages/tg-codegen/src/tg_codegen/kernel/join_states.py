@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tg_ir.graph.ops import Combine, Ops
-from tg_ir.graph.uop import UOp, toposort
+from tg_ir.graph import Combine, Ops, UOp, toposort
 
 States = tuple[UOp, ...]
 """One value a state, all scalars or all vectors of as many lanes."""

@@ -11,8 +11,7 @@ import heapq
 from dataclasses import dataclass, field
 
 from tg_ir.dtype import DType, dtypes
-from tg_ir.graph.ops import DefineArg, Ops
-from tg_ir.graph.uop import UOp, toposort
+from tg_ir.graph import DefineArg, Ops, UOp, toposort
 
 from tg_codegen.errors import LoweringError
 from tg_codegen.kernel.join_states import joined_states

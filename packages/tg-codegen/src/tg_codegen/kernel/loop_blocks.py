@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from tg_ir.graph.ops import AxisType, Ops
-from tg_ir.graph.uop import UOp
+from tg_ir.graph import AxisType, Ops, UOp
 
 from tg_codegen.errors import LoweringError
 from tg_codegen.loops import closed_ranges, stored_by

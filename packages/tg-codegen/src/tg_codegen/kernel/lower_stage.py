@@ -5,8 +5,7 @@ A DEFINE_LOCAL or DEFINE_REG, the loops that fill it, and reads ordered after th
 
 from __future__ import annotations
 
-from tg_ir.graph.ops import AddrSpace, DefineArg, Ops
-from tg_ir.graph.uop import UOp, toposort
+from tg_ir.graph import AddrSpace, DefineArg, Ops, UOp, toposort
 
 from tg_codegen.kernel.private_memory import next_slots
 from tg_codegen.loops import closed_ranges

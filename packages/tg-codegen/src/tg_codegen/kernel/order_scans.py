@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from tg_ir.graph.ops import AxisType, Ops
-from tg_ir.graph.uop import UOp, toposort
+from tg_ir.graph import AxisType, Ops, UOp, toposort
 
 from tg_codegen.errors import LoweringError
 from tg_codegen.loops import closed_ranges

@@ -11,12 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tg_ir.config import FASTMATH, NOOPT, SPEC
-from tg_ir.graph.ops import AxisType, KernelInfo, Ops
+from tg_ir.graph import AxisType, KernelInfo, Ops, UOp, toposort
 from tg_ir.graph.passes import Pass, Pipeline
 from tg_ir.graph.render_api import TargetCapabilities
 from tg_ir.graph.spec import kernel_graph, linear_kernel, verify
 from tg_ir.graph.symbolic import simplify
-from tg_ir.graph.uop import UOp, toposort
 from tg_ir.graph.work_items import split_at_barriers
 
 from tg_codegen.kernel.cost import KernelCost, kernel_cost

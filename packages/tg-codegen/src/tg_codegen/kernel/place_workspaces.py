@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tg_ir.graph.ops import AxisType, Ops, ParamArg
-from tg_ir.graph.uop import UOp, toposort
+from tg_ir.graph import AxisType, Ops, ParamArg, UOp, toposort
 
 from tg_codegen.errors import LoweringError
 from tg_codegen.kernel.private_memory import memory_of

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tg_ir.graph.ops import DefineArg, Ops
-from tg_ir.graph.uop import UOp, toposort
+from tg_ir.graph import DefineArg, Ops, UOp, toposort
 
 SCRATCH = frozenset({Ops.DEFINE_LOCAL, Ops.DEFINE_REG})
 

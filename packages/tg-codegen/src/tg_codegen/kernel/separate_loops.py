@@ -12,8 +12,7 @@ import itertools
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from tg_ir.graph.ops import Ops, RangeArg
-from tg_ir.graph.uop import UOp, toposort
+from tg_ir.graph import Ops, RangeArg, UOp, toposort
 
 from tg_codegen.loops import closed_ranges
 

@@ -8,8 +8,7 @@ its buffer anyway needs no mask under a guard that implies it.
 
 from __future__ import annotations
 
-from tg_ir.graph.ops import Ops
-from tg_ir.graph.uop import UOp, toposort
+from tg_ir.graph import Ops, UOp, toposort
 
 from tg_codegen.loops import closed_ranges
 

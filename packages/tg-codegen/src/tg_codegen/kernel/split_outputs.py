@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tg_ir.graph.ops import KernelInfo, Ops
-from tg_ir.graph.uop import UOp, toposort
+from tg_ir.graph import KernelInfo, Ops, UOp, toposort
 
 from tg_codegen.loops import closed_ranges, stored_by
 from tg_codegen.optimize.access import iterations

@@ -8,9 +8,8 @@ accumulators that are joined at the end.
 
 from __future__ import annotations
 
-from tg_ir.graph.ops import AxisType, Combine, Ops
+from tg_ir.graph import AxisType, Combine, Ops, UOp, as_index, substitute, toposort
 from tg_ir.graph.symbolic import simplify
-from tg_ir.graph.uop import UOp, as_index, substitute, toposort
 
 from tg_codegen.kernel.join_states import States, joined_in_pairs
 from tg_codegen.kernel.private_memory import next_slots, renamed, scratch_filled_in

@@ -11,9 +11,18 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from tg_ir.dtype import dtypes
-from tg_ir.graph.ops import AxisType, DefineArg, GroupOp, Ops, RangeArg, ReduceArg
+from tg_ir.graph import (
+    AxisType,
+    DefineArg,
+    GroupOp,
+    Ops,
+    RangeArg,
+    ReduceArg,
+    UOp,
+    substitute,
+    toposort,
+)
 from tg_ir.graph.symbolic import simplify, split_affine
-from tg_ir.graph.uop import UOp, substitute, toposort
 
 from tg_codegen.errors import LoweringError
 from tg_codegen.kernel.private_memory import next_slots, with_memory_for_each_lane

@@ -5,9 +5,8 @@ Which it has, how far apart in memory neighbours lie, and how much work there is
 
 from __future__ import annotations
 
-from tg_ir.graph.ops import AxisType, Ops
+from tg_ir.graph import AxisType, Ops, UOp, toposort
 from tg_ir.graph.symbolic import split_affine
-from tg_ir.graph.uop import UOp, toposort
 
 from tg_codegen.loops import closed_ranges
 from tg_codegen.optimize.split_range import extent

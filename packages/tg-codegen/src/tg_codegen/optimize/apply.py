@@ -8,9 +8,18 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import assert_never
 
-from tg_ir.graph.ops import AddrSpace, AxisType, KernelInfo, Ops, RangeArg, StageArg
+from tg_ir.graph import (
+    AddrSpace,
+    AxisType,
+    KernelInfo,
+    Ops,
+    RangeArg,
+    StageArg,
+    UOp,
+    substitute,
+    toposort,
+)
 from tg_ir.graph.symbolic import simplify
-from tg_ir.graph.uop import UOp, substitute, toposort
 
 from tg_codegen.errors import OptError
 from tg_codegen.loops import closed_ranges, stored_by

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tg_ir.graph import UOp
 from tg_ir.graph.render_api import TargetCapabilities
-from tg_ir.graph.uop import UOp
 
 from tg_codegen.optimize.contraction_problem import Factor, Problem, describe
 from tg_codegen.optimize.products import Product

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+from tg_ir.graph import UOp
 from tg_ir.graph.render_api import TargetCapabilities
-from tg_ir.graph.uop import UOp
 
 from tg_codegen.loops import closed_ranges
 from tg_codegen.optimize.access import body_loads, has_mask, output_axes, stride

@@ -9,9 +9,8 @@ axis where there is enough work.
 
 from __future__ import annotations
 
-from tg_ir.graph.ops import AxisType, Ops
+from tg_ir.graph import AxisType, Ops, UOp, toposort
 from tg_ir.graph.render_api import TargetCapabilities
-from tg_ir.graph.uop import UOp, toposort
 
 from tg_codegen.loops import closed_ranges
 from tg_codegen.optimize.access import (

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from tg_ir.graph.ops import AxisType, Ops
+from tg_ir.graph import AxisType, Ops, UOp, as_index, toposort
 from tg_ir.graph.symbolic import simplify
-from tg_ir.graph.uop import UOp, as_index, toposort
 
 from tg_codegen.loops import stored_by
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tg_ir.graph.ops import AxisType
-from tg_ir.graph.uop import UOp
+from tg_ir.graph import AxisType, UOp
 
 from tg_codegen.loops import closed_ranges
 from tg_codegen.optimize.access import loads_of, output_axes, stride

@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from tg_ir.dtype import dtypes
-from tg_ir.graph.ops import CallArg, KernelInfo, Ops, ParamArg, VarArg
+from tg_ir.graph import CallArg, KernelInfo, Ops, ParamArg, UOp, VarArg, as_index, toposort
 from tg_ir.graph.symbolic import simplify
-from tg_ir.graph.uop import UOp, as_index, toposort
 
 from tg_codegen.schedule.finished_kernel import Kernel
 from tg_codegen.schedule.merge_loops import merged_loops

@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from tg_ir.dtype import dtypes
-from tg_ir.graph.ops import AxisType, Ops, VarArg
-from tg_ir.graph.uop import UOp, is_one
+from tg_ir.graph import AxisType, Ops, UOp, VarArg, is_one
 
 from tg_codegen.schedule.movement_index import ZERO, Extent, Index
 

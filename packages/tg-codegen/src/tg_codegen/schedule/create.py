@@ -11,10 +11,8 @@ from dataclasses import replace
 
 from tg_ir.config import SPEC
 from tg_ir.dtype import dtypes
-from tg_ir.graph import spec
-from tg_ir.graph.ops import Ops
+from tg_ir.graph import Ops, UOp, spec
 from tg_ir.graph.rewrite import collection_paused
-from tg_ir.graph.uop import UOp
 
 from tg_codegen.schedule.canonical_kernel import canonical_call, resolve_gathers
 from tg_codegen.schedule.context import KernelDraft

@@ -8,10 +8,9 @@ Also here: the cuts that keep every kernel within its limits of buffers and node
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from tg_ir.graph.ops import GroupOp, Ops
-from tg_ir.graph.uop import UOp, is_one
+from tg_ir.graph import GroupOp, Ops, UOp, is_one
 
 from tg_codegen.schedule.storage import Storage, upper_size
 from tg_codegen.schedule.tensor_order import LEAVES, TRANSPARENT
@@ -20,6 +19,8 @@ MAX_BUFFERS = 28
 MAX_NODES = 384.0
 MAX_ROW = 16384
 SMALL_REDUCTION = 32
+# Work of the steps from one value that are rather repeated than stored each: a write and a read.
+MAX_STEPS = 48.0
 
 _WORK: dict[Ops, float] = {
     Ops.EXP2: 8.0,
@@ -58,6 +59,9 @@ class Facts:
         row: elements that a reduction inside reads for one element of the value; 0 for no
             reduction.
         hoisted: whether there is a reduction inside that is expanded on the way.
+        core: the one value of the same shape that an elementwise value is computed from, besides
+            constants; None if it is its own.
+        core_work: as `work`, but from the core on.
     """
 
     work: float
@@ -65,6 +69,8 @@ class Facts:
     leaves: frozenset[int]
     row: int = 0
     hoisted: bool = False
+    core: UOp | None = None
+    core_work: float = 0.0
 
 
 class FactsWalk:
@@ -77,18 +83,25 @@ class FactsWalk:
         self._of: dict[UOp, Facts] = {}
 
     def __getitem__(self, node: UOp) -> Facts:
-        return self._of[node]
-
-    def inside(self, node: UOp) -> Facts:
         """The facts of computing `node` itself, whether or not it is realised."""
-        return self._of[node]
+        facts = self._of[node]
+        if facts.core is None:
+            return facts
+        core = self.as_read(facts.core)
+        if core.leaves == facts.leaves and core.row == facts.row:
+            return facts
+        # the core was realised since
+        work = core.work + facts.core_work
+        now = replace(facts, work=work, leaves=core.leaves, row=core.row, hoisted=core.hoisted)
+        self._of[node] = now
+        return now
 
     def as_read(self, node: UOp) -> Facts:
         """The facts of reading `node`: of a load where it is realised."""
         buffer = self._storage.buffers.get(node)
         if buffer is not None:
             return Facts(0.0, 1.0, frozenset((buffer.arg.id,)))
-        return self._of[node]
+        return self[node]
 
     def visit(self, node: UOp, sources: Iterable[UOp]) -> None:
         """Computes the facts of `node`, whose sources were visited."""
@@ -129,7 +142,24 @@ class FactsWalk:
         elif op is Ops.EXPAND and row and _widens(node):
             row = 0
             hoisted = True
-        return Facts(work, nodes, leaves, row, hoisted)
+        core, core_work = self._core(node, sources)
+        return Facts(work, nodes, leaves, row, hoisted, core, core_work)
+
+    def _core(self, node: UOp, sources: tuple[UOp, ...]) -> tuple[UOp | None, float]:
+        if node.op not in GroupOp.Elementwise:
+            return None, 0.0
+        core: UOp | None = None
+        work = _WORK.get(node.op, 1.0)
+        for source in sources:
+            facts = self.as_read(source)
+            if not facts.leaves:
+                continue
+            of_source = source if facts.core is None else facts.core
+            if core is not None and of_source is not core:
+                return None, 0.0
+            core = of_source
+            work += facts.core_work / max(1, self._consumers.get(source, 1))
+        return core, work
 
     def _store_reductions(self, node: UOp, sources: tuple[UOp, ...]) -> None:
         """Realises sources with a reduction inside that `node` would repeat or nest."""
@@ -148,7 +178,23 @@ class FactsWalk:
             return
         for source in sources:
             if 0 < self.as_read(source).row < longest:
-                self._store(source, sources)
+                self._store_core(source, sources)
+
+    def _store_core(self, source: UOp, sources: tuple[UOp, ...]) -> None:
+        """Realises what `source` follows from in a few steps, or else `source`.
+
+        Its other readers often follow from the same.
+        """
+        top = self._compute_under(source)
+        facts = self.as_read(top)
+        core = facts.core
+        base = None if core is None else self._compute_under(core)
+        if core is None or base is None or base.op not in _COMPUTES or facts.core_work > MAX_STEPS:
+            self._store(source, sources)
+            return
+        self._storage.allocate(base)
+        self._refresh((core,), base)
+        self._refresh(sources, top)
 
     def _store(self, source: UOp, sources: tuple[UOp, ...]) -> None:
         candidate = self._compute_under(source)

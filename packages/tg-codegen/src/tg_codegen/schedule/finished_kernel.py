@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tg_ir.graph.ops import AxisType, Ops
-from tg_ir.graph.uop import UOp, toposort
+from tg_ir.graph import AxisType, Ops, UOp, toposort
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
 
-from tg_ir.graph.ops import AxisType, GroupOp, Ops
-from tg_ir.graph.uop import UOp
+from tg_ir.graph import AxisType, GroupOp, Ops, UOp
 
 from tg_codegen.schedule.context import Context, KernelDraft, KernelStore, loops_of
 from tg_codegen.schedule.errors import ScheduleError

@@ -10,8 +10,7 @@ from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
 from tg_ir.dtype import dtypes
-from tg_ir.graph.ops import Ops
-from tg_ir.graph.uop import UOp, substitute
+from tg_ir.graph import Ops, UOp, substitute
 
 from tg_codegen.schedule.facts import MAX_BUFFERS, MAX_NODES
 from tg_codegen.schedule.finished_kernel import Kernel, stores_of

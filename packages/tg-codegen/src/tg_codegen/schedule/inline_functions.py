@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from tg_ir.graph.ops import Ops
-from tg_ir.graph.uop import UOp
+from tg_ir.graph import Ops, UOp
 
 from tg_codegen.schedule.errors import ScheduleError
 from tg_codegen.schedule.tensor_order import order_by

@@ -11,8 +11,7 @@ import heapq
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from tg_ir.graph.ops import AxisType
-from tg_ir.graph.uop import UOp, unique_number
+from tg_ir.graph import AxisType, UOp, unique_number
 
 from tg_codegen.schedule.finished_kernel import Kernel
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tg_ir.dtype import dtypes
-from tg_ir.graph.ops import GroupOp, Ops, ReduceArg
-from tg_ir.graph.uop import UOp, as_index
+from tg_ir.graph import GroupOp, Ops, ReduceArg, UOp, as_index
 
 from tg_codegen.schedule.context import Context, KernelDraft
 from tg_codegen.schedule.fusion import Plan

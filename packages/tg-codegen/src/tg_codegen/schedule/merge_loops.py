@@ -11,8 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tg_ir.dtype import dtypes
-from tg_ir.graph.ops import Ops
-from tg_ir.graph.uop import UOp
+from tg_ir.graph import Ops, UOp
 
 _CLOSING = frozenset({Ops.END, Ops.REDUCE})
 Coefficients = dict[UOp, int]

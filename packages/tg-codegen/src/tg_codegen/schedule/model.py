@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from tg_ir.graph.uop import UOp
+from tg_ir.graph import UOp
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tg_ir.dtype import dtypes
-from tg_ir.graph.ops import Ops
-from tg_ir.graph.shape import same_extent
+from tg_ir.graph import Ops, UOp, as_index, is_one, is_zero, prod, same_extent
 from tg_ir.graph.symbolic import simplify
-from tg_ir.graph.uop import UOp, as_index, is_one, is_zero, prod
 
 Index = tuple[UOp, ...]
 Extent = int | UOp

@@ -14,8 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tg_ir.dtype import dtypes
-from tg_ir.graph.ops import BufferArg, Ops, VarArg
-from tg_ir.graph.uop import UOp, substitute, toposort, unique_number
+from tg_ir.graph import BufferArg, Ops, UOp, VarArg, substitute, toposort, unique_number
 
 from tg_codegen.schedule.model import Schedule
 from tg_codegen.schedule.tensor_order import addressing_base, order_by

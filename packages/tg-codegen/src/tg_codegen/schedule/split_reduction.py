@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tg_ir.graph.ops import Ops, ReduceArg
-from tg_ir.graph.uop import UOp, prod
+from tg_ir.graph import Ops, ReduceArg, UOp, prod
 
 from tg_codegen.schedule.inline_functions import over
 

@@ -13,8 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tg_ir.dtype import dtypes
-from tg_ir.graph.ops import GroupOp, Ops
-from tg_ir.graph.uop import UOp, unique_number
+from tg_ir.graph import GroupOp, Ops, UOp, unique_number
 
 from tg_codegen.schedule.errors import ScheduleError
 from tg_codegen.schedule.movement_index import Index, both, flatten, push_index

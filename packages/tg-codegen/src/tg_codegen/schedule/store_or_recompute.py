@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tg_ir.graph.ops import AxisType, GroupOp, Ops
-from tg_ir.graph.uop import UOp
+from tg_ir.graph import AxisType, GroupOp, Ops, UOp
 
 from tg_codegen.schedule.context import Context
-from tg_codegen.schedule.facts import MAX_ROW, SMALL_REDUCTION, Facts
+from tg_codegen.schedule.facts import MAX_ROW, MAX_STEPS, SMALL_REDUCTION, Facts
 from tg_codegen.schedule.storage import upper_size
 from tg_codegen.schedule.tensor_order import TRANSPARENT
 
@@ -32,9 +31,24 @@ def is_better_stored(node: UOp, facts: Facts, wanted: Sequence[Context]) -> bool
     if node.op is Ops.REDUCE_AXIS and len(node.src) > 1:
         # several states of one reduction: asked of each GETTUPLE
         return False
+    if len(wanted) > 1 and _follows_from_one_value(node, facts, wanted):
+        return False
     if facts.row or node.op is Ops.GETTUPLE:
         return len(wanted) > 1 or not _reduces_in_place(node, facts.row, wanted[0])
     return _is_repeated_too_often(node, facts, wanted)
+
+
+def _follows_from_one_value(node: UOp, facts: Facts, wanted: Sequence[Context]) -> bool:
+    """Whether each reader of `node` rather reads what it is made from, where that costs more.
+
+    Of the steps of an activation, which its gradient needs too, one is then stored and not all.
+    """
+    if facts.core is None:
+        return False
+    elements = upper_size(node.shape)
+    if any(context.repeats(elements) > 1.5 for context in wanted):
+        return False
+    return facts.core_work * (len(wanted) - 1) <= MAX_STEPS
 
 
 def _reduces_in_place(node: UOp, row: int, context: Context) -> bool:

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tg_ir.graph.ops import GroupOp, Ops
-from tg_ir.graph.uop import UOp
+from tg_ir.graph import GroupOp, Ops, UOp
 
 from tg_codegen.schedule.facts import FactsWalk
 from tg_codegen.schedule.storage import Storage

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from tg_ir.graph.ops import GroupOp, Ops
-from tg_ir.graph.uop import UOp
+from tg_ir.graph import GroupOp, Ops, UOp
 
 TRANSPARENT = frozenset({Ops.DETACH, Ops.REALIZED})
 LEAVES = frozenset({Ops.BUFFER, Ops.CONST, Ops.BIND, Ops.DEFINE_VAR, Ops.IOTA})

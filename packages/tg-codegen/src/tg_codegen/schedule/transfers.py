@@ -6,8 +6,7 @@ Whole runs of bytes, from a buffer of one device to a fresh buffer of another.
 from __future__ import annotations
 
 from tg_ir.dtype import dtypes
-from tg_ir.graph.ops import CallArg, Ops, ParamArg
-from tg_ir.graph.uop import UOp
+from tg_ir.graph import CallArg, Ops, ParamArg, UOp
 
 from tg_codegen.schedule.errors import ScheduleError
 from tg_codegen.schedule.finished_kernel import Kernel

@@ -6,8 +6,7 @@ value is realised first, or only the reductions in it.
 
 from __future__ import annotations
 
-from tg_ir.graph.ops import AxisType, GroupOp, Ops
-from tg_ir.graph.uop import UOp, is_one
+from tg_ir.graph import AxisType, GroupOp, Ops, UOp, is_one
 
 from tg_codegen.schedule.facts import FactsWalk
 from tg_codegen.schedule.movement_index import ZERO, Index

@@ -213,10 +213,13 @@ class _Walk:
                         self._pending.append((len(self.places) - 1, function))
 
     def _is_mentioned(self, index: int) -> bool:
-        place = self.places[index]
-        while place.read is read_item:
-            place = self.places[place.parent]
-        return place.read is not read_attribute or place.key in self._names
+        """Whether the code names each attribute on the way there."""
+        while index:
+            place = self.places[index]
+            if place.read is read_attribute and place.key not in self._names:
+                return False
+            index = place.parent
+        return True
 
 
 def _attributes(index: int, item: Any) -> Iterator[tuple[Place, Any]]:
