@@ -27,6 +27,7 @@ class Model:
         self.factor = 3
         self.offsets = [1.0, 2.0]
         self.calls = 0
+        self.spare: Model | None = None
 
     def __call__(self, x: Tensor) -> Tensor:
         return self.weight * x * self.factor + sum(self.offsets)
@@ -160,6 +161,16 @@ def test_number_that_the_code_does_not_name_may_change() -> None:
     captured = jitted.captured
     model.calls += 1
     jitted(Tensor([1.0]))
+    assert jitted.captured is captured
+
+
+def test_number_of_an_object_that_the_code_does_not_name_may_change() -> None:
+    model = Model()
+    model.spare = Model()
+    jitted = replayed(model)
+    captured = jitted.captured
+    model.spare.factor = 10
+    assert jitted(Tensor([1.0])).item() == 9.0
     assert jitted.captured is captured
 
 
