@@ -182,6 +182,39 @@ def test_parameter_that_is_realised_keeps_its_gradient(realized: bool) -> None:
     assert weight.grad.tolist() == [1, 2, 3]
 
 
+def test_a_realised_view_of_a_version_is_still_written_to_in_its_base(run: Run) -> None:
+    def program(x: Tensor, y: Tensor) -> tuple[Tensor, ...]:
+        view = x[1:]
+        view[1:] = y[:4]
+        reader = x * 3
+        x[1:] = x[:5]
+        view.realize()
+        return x, view, reader
+
+    once = np.concatenate([X[:2], Y[:4]])
+    twice = np.concatenate([X[:1], once[:5]])
+    for actual, expected in zip(run(program, X, Y), (twice, once[1:], once * 3), strict=True):
+        np.testing.assert_array_equal(actual, expected)
+
+
+def test_index_that_is_written_after_it_chose_what_was_realised(run: Run) -> None:
+    def program(x: Tensor, y: Tensor) -> tuple[Tensor, ...]:
+        index = (y * 0).int()
+        index = index + 2
+        part = x[index]
+        x[index] = 7.0
+        index += 1
+        part.realize()
+        return x, part, index
+
+    expected = X.copy()
+    expected[2] = 7
+    written, part, index = run(program, X, Y)
+    np.testing.assert_array_equal(written, expected)
+    np.testing.assert_array_equal(part, np.full(6, X[2]))
+    np.testing.assert_array_equal(index, np.full(6, 3))
+
+
 def test_a_view_stays_a_write_target_when_its_base_is_realised(run: Run) -> None:
     def program(x: Tensor) -> tuple[Tensor, ...]:
         base = x + 1
