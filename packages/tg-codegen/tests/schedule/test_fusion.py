@@ -125,6 +125,24 @@ def test_two_matmuls_are_two_kernels(world):
     world.check(matmul(matmul(a, b).maximum(scalar(0.0, (4, 4))), c), kernels=2)
 
 
+def test_the_steps_of_an_activation_are_repeated_for_its_gradient_and_not_stored(world):
+    a, b = world.tensor(floats(8, 16)), world.tensor(floats(16, 32))
+    c, d = world.tensor(floats(32, 16)), world.tensor(floats(16, 32))
+    h = matmul(a, b)
+    square = h * h
+    gate = square * scalar(0.1, h.shape) + h
+    odd = gate * square + gate
+    act = odd * gate
+    # what comes back depends on what went on, so that the two cannot be one kernel
+    back = matmul(matmul(act, c), d)
+    results = (back * (gate + odd * square + act),)
+    world.check(*results)
+    calls = world.schedule(*results).linear.src
+    stored = {source for call in calls for source in call.src[1:]}
+    # what is given, h, act, its product with c, and the result
+    assert len(stored) == 4 + 4
+
+
 def test_softmax_of_a_matmul_stores_the_matmul(world):
     a, b = world.tensor(floats(4, 6)), world.tensor(floats(6, 5))
     world.check(softmax(matmul(a, b)), kernels=2)
