@@ -20,7 +20,8 @@ KEYS = (
     slice(None, None, 2),
     slice(2, 0, -1),
 )
-KINDS = ("compute", "view", "write", "assign", "add", "realize")
+REALIZING = ("realize", "realize_all")
+KINDS = ("compute", "reduce", "view", "write", "index", "mask", "assign", "add", *REALIZING)
 
 
 @dataclass(frozen=True)
@@ -67,17 +68,25 @@ def _run_statement(statement: Statement, variables: list[Tensor]) -> None:
     match statement.kind:
         case "compute":
             variables.append(target * 2 + _fitted(source, len(target)) + statement.number)
+        case "reduce":
+            variables.append(target - target.max() + _fitted(source, len(target)).min())
         case "view" if len(target) > 2:
             variables.append(target[key])
         case "write":
             written = target[key]
             target[key] = _fitted(source, len(written)) - statement.number
+        case "index" if len(source) > 1:
+            target[(source[:2] * 0).int() + statement.number % 2] = source[:2]
+        case "mask":
+            target[target < _fitted(source, len(target))] = statement.number
         case "assign":
             target.assign(_fitted(source, len(target)))
         case "add":
             target += _fitted(source, len(target))
         case "realize":
             target.realize()
+        case "realize_all":
+            target.realize(*variables)
 
 
 def _fitted(source: Tensor, length: int) -> Tensor:
@@ -99,7 +108,7 @@ class _Variable:
         root = self if self.root is None else self.root
         return _Variable(self.value[key], root, self.places[key])
 
-    def write(self, key: slice, value: np.ndarray) -> None:
+    def write(self, key: slice | np.ndarray, value: np.ndarray | np.float32) -> None:
         if self.root is not None:
             self.root.value[self.places[key]] = value
         self.value[key] = value
@@ -123,10 +132,18 @@ def _model_statement(statement: Statement, variables: list[_Variable]) -> None:
         case "compute":
             value = target.value * 2 + _fitted_array(source, length) + number
             variables.append(_Variable(value, None, np.arange(length)))
+        case "reduce":
+            value = target.value - target.value.max() + _fitted_array(source, length).min()
+            variables.append(_Variable(value, None, np.arange(length)))
         case "view" if length > 2:
             variables.append(target.view(key))
         case "write":
             target.write(key, _fitted_array(source, len(target.value[key])) - number)
+        case "index" if len(source) > 1:
+            for value in source[:2].copy():
+                target.write(np.array([statement.number % 2]), value)
+        case "mask":
+            target.write(target.value < _fitted_array(source, length), number)
         case "assign":
             target.write(slice(None), _fitted_array(source, length))
         case "add":

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tg_frontend import Tensor
 
 from .programs import Run, as_arrays, assert_same_floats
-from .statements import Statement, in_numpy, in_tensors, statements
+from .statements import REALIZING, Statement, in_numpy, in_tensors, statements
 
 X = np.float32([0.5, -1.25, 3.7, 0.0, 1e-3, -8.1])
 Y = np.float32([2.5, 0.3, -0.7, 11.0, -3e4, 0.9])
@@ -109,7 +109,7 @@ def test_reductions_stay_within_their_bound(run: Run, choices: list[int]) -> Non
 def test_realising_between_any_statements_changes_nothing(
     run: Run, program: list[Statement], choices: list[bool]
 ) -> None:
-    plain = [s for s in program if s.kind != "realize"]
+    plain = [s for s in program if s.kind not in REALIZING]
     more: list[Statement] = []
     for statement, chosen in zip(program, choices, strict=False):
         more.append(statement)
@@ -195,6 +195,22 @@ def test_a_realised_view_of_a_version_is_still_written_to_in_its_base(run: Run) 
     twice = np.concatenate([X[:1], once[:5]])
     for actual, expected in zip(run(program, X, Y), (twice, once[1:], once * 3), strict=True):
         np.testing.assert_array_equal(actual, expected)
+
+
+def test_versions_and_views_realised_together_can_be_read(run: Run) -> None:
+    def program(x: Tensor) -> tuple[Tensor, ...]:
+        view = x[1:]
+        view += x[:5]
+        backwards = view[::-1]
+        backwards += view
+        x.realize(view, backwards)
+        return x * 1, view * 1, backwards * 1
+
+    once = X[1:] + X[:5]
+    twice = once[::-1] + once
+    expected = (np.concatenate([X[:1], twice[::-1]]), once, twice)
+    for actual, wanted in zip(run(program, X), expected, strict=True):
+        np.testing.assert_array_equal(actual, wanted)
 
 
 def test_index_that_is_written_after_it_chose_what_was_realised(run: Run) -> None:

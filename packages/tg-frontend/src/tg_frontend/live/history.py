@@ -13,6 +13,7 @@ from tg_ir.dtype import dtypes
 from tg_ir.graph import GroupOp, Ops, UOp, toposort
 
 from tg_frontend.live.registry import ValueHolder
+from tg_frontend.live.walk import over_new_version
 
 _FIRST_SOURCE = GroupOp.Movement | {Ops.GATHER, Ops.REALIZED}
 
@@ -133,6 +134,9 @@ class Histories:
             if written is not None:
                 # its buffer is a temporary of this schedule: what was written says its contents
                 return self._new[written].reshape(node.shape)
+        if node.op is Ops.STORE:
+            target = over_new_version(node.src[0], self._new)
+            return UOp(node.op, node.dtype, (target, self._new[node.src[1]]), node.arg)
         src = tuple([self._new[source] for source in node.src])
         if node.op is Ops.AFTER and src[0].op not in GroupOp.Version:
             return self._write_to_expression(node, src[0])

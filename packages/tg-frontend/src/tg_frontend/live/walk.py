@@ -43,7 +43,7 @@ def replaced_values(roots: Iterable[UOp], mapping: Mapping[UOp, UOp]) -> dict[UO
             continue
         if node.op is Ops.STORE:
             target, value = node.src
-            src: tuple[UOp, ...] = (_over_new_version(target, new), new.get(value, value))
+            src: tuple[UOp, ...] = (over_new_version(target, new), new.get(value, value))
         else:
             read = value_sources(node)
             if not any(source in new for source in read):
@@ -80,7 +80,7 @@ def _index_tensors(target: UOp) -> list[UOp]:
     return [source for step in steps for source in step.src[1:]]
 
 
-def _over_new_version(target: UOp, new: Mapping[UOp, UOp]) -> UOp:
+def over_new_version(target: UOp, new: Mapping[UOp, UOp]) -> UOp:
     """The target of a STORE over what its version became.
 
     A value that a view of the version became is no place to write to.
