@@ -24,6 +24,17 @@ Pair = tuple[Tensor, torch.Tensor]
 Draw = Callable[[st.SearchStrategy[Any]], Any]
 
 
+Step = tuple[Callable[..., Any], Callable[..., Any], list[int]]
+
+
+def redone(steps: Sequence[Step], which: int, inputs: Sequence[Any]) -> list[Any]:
+    """All values of a program for other inputs; 0 is our library, 1 torch."""
+    values = list(inputs)
+    for step in steps:
+        values.append(step[which](*[values[k] for k in step[2]]))
+    return values
+
+
 @dataclass
 class Program:
     """The values made so far, what was done (for the message of a failure), and how to redo it."""
@@ -31,16 +42,7 @@ class Program:
     draw: Draw
     pool: list[Pair]
     log: list[str] = field(default_factory=list)
-    steps: list[tuple[Callable[..., Any], Callable[..., Any], list[int]]] = field(
-        default_factory=list
-    )
-
-    def redone(self, which: int, inputs: Sequence[Any]) -> list[Any]:
-        """All values for other inputs; 0 is our library, 1 torch."""
-        values = list(inputs)
-        for step in self.steps:
-            values.append(step[which](*[values[k] for k in step[2]]))
-        return values
+    steps: list[Step] = field(default_factory=list)
 
     def any_value(self) -> Pair:
         """An operand, more often a recent one."""
