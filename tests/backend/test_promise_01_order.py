@@ -185,6 +185,16 @@ def test_write_to_a_view_rebinds_the_base_and_that_view_only(run: Run) -> None:
     same(run(program, X), changed, changed[1:4], X[1:4], X * 2)
 
 
+def test_view_that_lags_behind_its_base_keeps_its_own_contents(run: Run) -> None:
+    def program(x: Tensor) -> tuple[Tensor, ...]:
+        view = x[1:4]
+        x[2] = 90.0
+        view[0] = -5.0
+        return x, view
+
+    same(run(program, X), [1, -5, 90, 4, 5, 6], [-5, 3, 4])
+
+
 MOVED_TARGETS: dict[str, tuple[Callable[[Tensor], Tensor], Callable[[np.ndarray], np.ndarray]]] = {
     "slice": (lambda x: x[2:5], lambda x: x[2:5]),
     "negative step": (lambda x: x[::-2], lambda x: x[::-2]),
