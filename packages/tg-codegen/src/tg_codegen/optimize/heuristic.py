@@ -173,7 +173,7 @@ def _output_lanes(sink: UOp, lanes: int) -> list[Opt]:
     outer = -(-extent(axis) // lanes)
     if len(loads_of(sink)) <= 4 and reductions(sink):
         # wide rows: each step of a sum over an outer axis then reads whole cache lines of one page
-        for count in (16, 8, 4, 2):
+        for count in (32, 16, 8, 4, 2):
             if outer % count == 0 and outer >= 2 * count:
                 opts.append(Opt(OptOps.UPCAST, (*axis.arg.axis, 0), count))
                 break
