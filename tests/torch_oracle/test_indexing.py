@@ -95,7 +95,7 @@ def test_scatter_that_adds(dim: int, dtype: str, rng: np.random.Generator) -> No
 
 
 @pytest.mark.parametrize("include_self", [True, False])
-@pytest.mark.parametrize("reduce", ["sum", "prod", "mean", "amax", "amin"])
+@pytest.mark.parametrize("reduce", ["sum", "mean"])
 def test_scatter_reduce(reduce: str, include_self: bool, rng: np.random.Generator) -> None:
     index = rng.integers(0, 4, (3, 5, 2))
     for dim in (0, 2):

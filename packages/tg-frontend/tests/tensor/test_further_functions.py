@@ -80,7 +80,7 @@ def test_drawing_by_weight_follows_the_weights():
 
 
 @pytest.mark.parametrize("include_self", [True, False])
-@pytest.mark.parametrize("reduce", ["sum", "prod", "mean", "amax", "amin"])
+@pytest.mark.parametrize("reduce", ["sum", "mean"])
 def test_scatter_with_a_reduction_matches_a_loop(reduce, include_self):
     x = RNG.integers(-4, 5, (3, 5)).astype(np.float32)
     index = RNG.integers(0, 5, (2, 4))
@@ -89,7 +89,7 @@ def test_scatter_with_a_reduction_matches_a_loop(reduce, include_self):
     for i in range(2):
         for j in range(4):
             lists[i][index[i, j]].append(source[i, j])
-    join = {"sum": np.sum, "prod": np.prod, "mean": np.mean, "amax": np.max, "amin": np.min}[reduce]
+    join = {"sum": np.sum, "mean": np.mean}[reduce]
     expected = x.copy()
     for i in range(3):
         for j in range(5):
@@ -97,6 +97,13 @@ def test_scatter_with_a_reduction_matches_a_loop(reduce, include_self):
                 expected[i, j] = join([x[i, j]] * include_self + lists[i][j])
     result = Tensor(x).scatter_reduce(1, Tensor(index), Tensor(source), reduce, include_self)
     np.testing.assert_allclose(result.numpy(), expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("reduce", ["prod", "amax", "amin"])
+def test_scatter_that_would_loop_over_the_indexed_axis_is_refused(reduce):
+    x, index = Tensor.zeros(3), Tensor([0, 1])
+    with pytest.raises(NotImplementedError, match=f"'{reduce}' is not built yet"):
+        x.scatter_reduce(0, index, Tensor([1.0, 2.0]), reduce)
 
 
 def test_sequential_and_allclose():

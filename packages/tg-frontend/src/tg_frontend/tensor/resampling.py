@@ -11,14 +11,11 @@ from tg_ir.errors import ShapeError
 from tg_ir.graph import Ops, UOp, prod
 
 from tg_frontend.errors import ArgumentError
-from tg_frontend.nodes.broadcasting import filled, iota, positions, resolve_axis
+from tg_frontend.nodes.broadcasting import filled, iota, resolve_axis
 from tg_frontend.nodes.sizes import as_new_shape, at_least_one, expect_plain_sizes
 from tg_frontend.nodes.special_functions import floor, minimum
 from tg_frontend.tensor.networks import Networks
-from tg_frontend.tensor.reduction import reduced
 from tg_frontend.tensor.windows import Sizes, padding_pairs, per_axis
-
-_OPS = {"prod": Ops.MUL, "amax": Ops.MAX, "amin": Ops.MAX}
 
 
 class Resampling(Networks):
@@ -200,24 +197,23 @@ class Resampling(Networks):
             dim: the axis that `index` is for.
             index: int tensor.
             src: at least as large as `index`.
-            reduce: "sum", "prod", "mean", "amax" or "amin".
+            reduce: "sum" or "mean".
             include_self: whether the old elements take part.
 
         Raises:
+            NotImplementedError: "prod", "amax" or "amin".
             ValueError: another reduction.
         """
         axis = resolve_axis(dim, self.ndim)
         taken = src.shrink([(0, extent) for extent in index.shape])
-        if reduce in ("sum", "mean"):
-            return self._scattered_sum(axis, index, taken, reduce == "mean", include_self)
-        if reduce not in _OPS:
-            raise ValueError(
-                f"scatter_reduce: reduce is sum, prod, mean, amax or amin, got {reduce!r}"
+        if reduce in ("prod", "amax", "amin"):
+            raise NotImplementedError(
+                f"scatter_reduce: {reduce!r} is not built yet, since it would loop over the "
+                "indexed axis; sum and mean are there"
             )
-        if reduce == "amin":
-            negated = self.neg().scatter_reduce(axis, index, src.neg(), "amax", include_self)
-            return negated.neg()
-        return self._scattered_extreme(axis, index, taken, _OPS[reduce], include_self)
+        if reduce not in ("sum", "mean"):
+            raise ValueError(f"scatter_reduce: reduce is sum or mean, got {reduce!r}")
+        return self._scattered_sum(axis, index, taken, reduce == "mean", include_self)
 
     def _scattered_sum(
         self, axis: int, index: Self, src: Self, is_mean: bool, include_self: bool
@@ -232,27 +228,6 @@ class Resampling(Networks):
             return total
         divisor = counts.add(1) if include_self else counts.maximum(1)
         return total.div(divisor.cast(self.dtype)).cast(self.dtype)
-
-    def _scattered_extreme(
-        self, axis: int, index: Self, src: Self, op: Ops, include_self: bool
-    ) -> Self:
-        """By a mask of who writes where, reduced over the writers."""
-        shape = (*index.shape, self.shape[axis])
-        places = positions(shape, index.ndim, dtypes.int32)
-        wrapped = index.lt(0).where(index.add(self.shape[axis]), index).cast(dtypes.int32)
-        hit = wrapped.uop.reshape((*index.shape, 1)).expand(shape).eq(places)
-        neutral = 1 if op is Ops.MUL else dtypes.min(self.dtype)
-        values = src.uop.reshape((*index.shape, 1)).expand(shape)
-        joined = reduced(hit.where(values, values.const_like(neutral)), op, (axis,))
-        any_hit = reduced(hit, Ops.OR, (axis,))
-        order = [k if k != axis else index.ndim for k in range(index.ndim)] + [axis]
-        extents = (*(s for k, s in enumerate(joined.permute(order).shape) if k < index.ndim),)
-        found = self._from_uop(joined.permute(order).reshape(extents))
-        written = self._from_uop(any_hit.permute(order).reshape(extents))
-        around = [(0, whole - part) for whole, part in zip(self.shape, extents, strict=True)]
-        found, written = found.pad(around), written.pad(around)
-        both = self.mul(found) if op is Ops.MUL else self.maximum(found)
-        return written.where(both if include_self else found, self)
 
 
 def _groups(side: str) -> list[list[str]]:
